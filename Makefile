@@ -1,0 +1,44 @@
+# Two commands for everyone: `make demo` and `make test`. Both set up what they need.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test test-all lint format bench clean
+
+help: ## Show the commands
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY) ## Make the virtual environment with everything inside
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "salmc needs Python 3.11 or newer; name one with make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(READY) ## Move particles onto the six modes of Mog6 and show what came of it
+	$(BIN)/salmc run mog6 --method ag-svgd --out runs/demo --overwrite
+
+test: $(READY) ## Run the tests
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+test-all: $(READY) ## Run the tests, long statistical ones too
+	$(BIN)/python -m pytest -n auto
+
+lint: $(READY) ## Linters, formatter, type checker, stage order
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) ## Rewrite the code in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## Run the benchmarks, peers included, in one run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

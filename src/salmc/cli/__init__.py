@@ -1,0 +1,48 @@
+"""The command line: parse, call, write. No mathematics, and nothing heavy before a command runs."""
+
+from typing import Annotated
+
+import typer
+
+from salmc.cli.compare import compare
+from salmc.cli.lists import list_methods, list_targets
+from salmc.cli.run import run
+from salmc.cli.show import show
+
+app = typer.Typer(
+    name="salmc",
+    help="Learned Bayesian sampling: move particles onto a density, and judge what came of it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run)
+app.command("compare")(compare)
+app.command("show")(show)
+app.command("targets")(list_targets)
+app.command("methods")(list_methods)
+
+
+def _version(wanted: bool) -> bool:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"salmc {version('salmc')}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+def main() -> None:
+    """What the `salmc` command calls."""
+    app()

@@ -1,0 +1,117 @@
+"""What all commands share: consoles, one sentence for an error, and what Ctrl-C means."""
+
+import contextlib
+import signal
+import threading
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from salmc.errors import SalmcError
+
+BAD_INPUT = 2
+UNEXPECTED = 1
+INTERRUPTED = 130
+
+
+def output() -> Console:
+    """Standard output, as it is now: tests and pipes exchange it."""
+    return Console(highlight=False)
+
+
+def complain(sentence: str) -> None:
+    """One sentence on standard error, not broken into lines where it goes to a file."""
+    Console(stderr=True, highlight=False).print(
+        f"[bold red]Error:[/] {escape(sentence)}", soft_wrap=True
+    )
+
+
+@contextlib.contextmanager
+def one_sentence(*, debug: bool, spec: str = "") -> Iterator[None]:
+    """Errors become one sentence and an exit code; with `debug` they keep their traceback.
+
+    Args:
+        debug: let errors through.
+        spec: how the target was named: an error in the user's own file is bad input, too.
+    """
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except KeyboardInterrupt:
+        complain("Interrupted before there was anything to write.")
+        raise typer.Exit(INTERRUPTED) from None
+    except SalmcError as error:
+        if debug:
+            raise
+        complain(str(error))
+        raise typer.Exit(BAD_INPUT) from None
+    except Exception as error:
+        if debug:
+            raise
+        sentence, code = _explain(error, spec)
+        complain(sentence)
+        raise typer.Exit(code) from None
+
+
+class Interrupts:
+    """Ctrl-C ends the work of the moment, and what was computed until then is kept.
+
+    While `held`, as when files are written, it is only noted in `seen`.
+    """
+
+    def __init__(self) -> None:
+        self.seen = False
+        self.held = False
+        self._previous: Any = None
+
+    def __enter__(self) -> "Interrupts":
+        # Only the main thread may set handlers; elsewhere Ctrl-C does not arrive anyway.
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self.seen = True
+        if not self.held:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def hold(self, held: bool = True) -> Iterator[None]:
+        """Within this block Ctrl-C is only noted (or, with False, ends the work again)."""
+        before, self.held = self.held, held
+        try:
+            yield
+        finally:
+            self.held = before
+
+
+def reason(error: BaseException) -> str:
+    """An error in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if isinstance(error, SalmcError) and lines:
+        return lines[0]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def _explain(error: Exception, spec: str) -> tuple[str, int]:
+    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+        return "There is not enough memory for this run. Use fewer particles.", BAD_INPUT
+    told = reason(error).rstrip(".")
+    file, colon, _ = spec.rpartition(":")
+    own = str(Path(file).expanduser().resolve()) if colon else ""
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == own]
+    if lines:
+        return f"The target failed in {file}, line {lines[-1]}: {told}.", BAD_INPUT
+    return f"Unexpected {told}. Run again with --debug to see where.", UNEXPECTED

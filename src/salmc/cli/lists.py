@@ -1,0 +1,47 @@
+"""`salmc targets` and `salmc methods`: what there is, one line each."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from salmc.cli.console import one_sentence, output
+
+
+def list_targets() -> None:
+    """List the built-in targets."""
+    with one_sentence(debug=False):
+        from salmc.targets import TARGETS
+
+        table = _table("target", "dim", "what it is")
+        for name, (factory, explanation) in TARGETS.items():
+            table.add_row(name, str(factory().dim), explanation)
+        output().print(table)
+        output().print("[dim]Your own: salmc run my_model.py:target[/]")
+
+
+def list_methods(
+    settings: Annotated[
+        bool, typer.Option("--settings", help="Also list what --set can set.")
+    ] = False,
+) -> None:
+    """List the methods, and whether they need a gradient."""
+    with one_sentence(debug=False):
+        from salmc.cli.options import setting_names
+        from salmc.movers import MOVERS
+
+        table = _table("method", "gradient", "what it is", *(["settings"] if settings else []))
+        for name, mover in MOVERS.items():
+            gradient = "needed" if mover.requires_gradient else "[green]not needed[/]"
+            more = [f"[dim]{', '.join(setting_names(mover))}[/]"] if settings else []
+            table.add_row(name, gradient, mover.explanation, *more)
+        output().print(table)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for position, column in enumerate(columns):
+        table.add_column(
+            column, style="cyan" if position == 0 else None, no_wrap=position in (0, 1)
+        )
+    return table

@@ -1,0 +1,104 @@
+"""What the words on the command line mean."""
+
+import dataclasses
+import difflib
+from typing import TYPE_CHECKING, Any
+
+from salmc.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import jax
+
+    from salmc.movers.base import AbstractMover
+    from salmc.target import AbstractTarget
+
+_START_STREAM = 1_000_003
+"""Keeps the random numbers of a given start apart from those of the run of the same seed."""
+
+
+def parse_settings(pairs: list[str]) -> dict[str, Any]:
+    """["step_size=0.1"] ↦ {"step_size": 0.1}."""
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name or not text.strip():
+            raise ArgumentError(
+                f"The `--set` option must be NAME=VALUE, as in --set step_size=0.1. "
+                f"Got {pair!r} instead."
+            )
+        if name in settings:
+            raise ArgumentError(f"The setting `{name}` was given twice.")
+        settings[name] = _value(text.strip())
+    return settings
+
+
+def find_method(name: str) -> "type[AbstractMover]":
+    """The mover called `name`."""
+    from salmc.movers import MOVERS
+
+    if name in MOVERS:
+        return MOVERS[name]
+    near = difflib.get_close_matches(name.lower(), MOVERS, n=2, cutoff=0.6)
+    remedy = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(MOVERS)}."
+    raise ArgumentError(f"There is no method `{name}`. {remedy}")
+
+
+def setting_names(method: "type[AbstractMover]") -> tuple[str, ...]:
+    """What `--set` may set."""
+    fields = dataclasses.fields(method)
+    return tuple(field.name for field in fields if field.init and field.name != "target")
+
+
+def make_mover(
+    method: "type[AbstractMover]", target: "AbstractTarget", settings: dict[str, Any]
+) -> "AbstractMover":
+    """A mover with its settings; an unknown one is an error that lists what there is."""
+    names = setting_names(method)
+    for name in settings:
+        if name not in names:
+            there = f"Its settings are {', '.join(names)}." if names else "It has no settings."
+            raise ArgumentError(f"The method {method.name} has no setting `{name}`. {there}")
+    return method(target, **settings)
+
+
+def parse_start(text: str) -> float | None:
+    """ "auto" ↦ None; "normal:2.5" ↦ 2.5, the variance."""
+    if text == "auto":
+        return None
+    kind, colon, number = text.partition(":")
+    variance = _value(number) if colon and kind == "normal" else None
+    if isinstance(variance, (int, float)) and not isinstance(variance, bool):
+        variance = float(variance)
+        if 0 < variance < float("inf"):
+            return variance
+    raise ArgumentError(
+        "The `--start` option must be auto, or normal:V with a variance V above 0, as in "
+        f"normal:2.5. Got {text!r} instead."
+    )
+
+
+def normal_start(
+    target: "AbstractTarget", variance: float, particles: int, seed: int
+) -> "jax.Array":
+    """Particles from N(0, variance I)."""
+    import jax
+
+    from salmc import checks
+
+    checks.integer("particles", particles, 1)
+    checks.integer("seed", seed, 0)
+    key = jax.random.fold_in(jax.random.key(seed), _START_STREAM)
+    return variance**0.5 * jax.random.normal(key, (particles, target.dim))
+
+
+def _value(text: str) -> Any:
+    words: dict[str, Any] = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

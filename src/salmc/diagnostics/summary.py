@@ -1,0 +1,154 @@
+"""`summarize`: draws in, a table, figures of bias beside ESS, and a verdict in words out."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from salmc import checks
+from salmc.diagnostics.evidence import Evidence
+from salmc.diagnostics.floor import StatisticWithFloor
+from salmc.diagnostics.measure import DrawsLike, measure
+from salmc.diagnostics.verdict import Verdict, judge
+
+_TEXT_ROWS = 30
+"""Coordinates shown as text; `rows` and `to_json` have all of them."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Summary:
+    """What was measured, and what it means.
+
+    `str(summary)` is a plain table, `rows` and `figures` are the same for other renderings, and
+    `to_json` holds plain values only.
+    """
+
+    evidence: Evidence
+    verdict: Verdict
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Headings of `rows`."""
+        return ("name", "mean", "sd", "mcse", "5%", "95%", "ess bulk", "ess tail", "R-hat")
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """One line of text cells for each coordinate; "–" where a figure is not defined."""
+        return [
+            (
+                row.name,
+                *(number(v) for v in (row.mean, row.sd, row.monte_carlo_error, row.low, row.high)),
+                *("–" if v is None else f"{v:.0f}" for v in (row.ess_bulk, row.ess_tail)),
+                "–" if row.rhat is None else f"{row.rhat:.3f}",
+            )
+            for row in self.evidence.coordinates
+        ]
+
+    def figures(self) -> list[tuple[str, str]]:
+        """(label, value) of everything that is not per coordinate. Bias comes right after ESS."""
+        e = self.evidence
+        lines = []
+        if e.ess_known_moments is not None:
+            value = f"{e.ess_known_moments:.0f} of {e.draws}"
+            lines.append(("ESS per chain (true moments, smallest)", value))
+        if e.ess_per_second is not None:
+            lines.append(("ESS per second (bulk, smallest)", number(e.ess_per_second)))
+        label = "KSD²" if e.ksd_kind in (None, "gradient") else f"KSD² ({e.ksd_kind})"
+        lines.append((f"bias: {label}", _with_floor(e.ksd)))
+        if e.invariance is not None:
+            value = f"{number(e.invariance.effect)} sd (p = {e.invariance.p_value:.2g})"
+            lines.append(("bias: change under Metropolis steps", value))
+        if e.mmd is not None:
+            lines.append(("bias: MMD² to exact draws", _with_floor(e.mmd)))
+        if e.moments is not None:
+            ratios = e.moments.sd_ratio
+            error = number(float(np.max(np.abs(e.moments.mean_error))))
+            lines.append(("bias: largest error of the mean", f"{error} sd"))
+            lines.append(
+                ("bias: sd / true sd", f"{number(np.min(ratios))} to {number(np.max(ratios))}")
+            )
+        if e.modes is not None:
+            value = f"{number(e.modes.largest_error)} ({e.modes.missing} missing)"
+            lines.append((f"bias: largest error of {len(e.modes.truth)} mode weights", value))
+        if e.distinct_particles is not None:
+            lines.append(("distinct particles", f"{e.distinct_particles} of {e.finite_points}"))
+        if e.acceptance is not None:
+            lines.append((f"acceptance ({e.acceptance_kind})", f"{e.acceptance:.3f}"))
+        lines.append(("seconds (and to compile)", f"{e.seconds:.2f} ({e.compile_seconds:.2f})"))
+        return lines
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary of JSON values only; NaN and infinity become None."""
+        content = dataclasses.asdict(self.evidence)
+        for name in ("ksd", "mmd", "moments", "modes"):
+            value = getattr(self.evidence, name)
+            content[name] = None if value is None else value._asdict()
+        if self.evidence.modes is not None:
+            content["modes"]["largest_error"] = self.evidence.modes.largest_error
+            content["modes"]["missing"] = self.evidence.modes.missing
+        content["largest_rhat"] = self.evidence.largest_rhat
+        content["smallest_ess"] = self.evidence.smallest_ess
+        content["verdict"] = dataclasses.asdict(self.verdict)
+        return _plain(content)
+
+    def __str__(self) -> str:
+        e = self.evidence
+        title = f"{e.method} on {e.target}: {e.chains} {e.kind}"
+        title += f" × {e.draws} draws" if e.kind == "chains" else ", the last cloud"
+        rows = self.rows()
+        table = [self.columns, *rows[:_TEXT_ROWS]]
+        widths = [max(len(line[i]) for line in table) for i in range(len(self.columns))]
+        lines = [title, ""]
+        for cells in table:
+            first, *rest = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+            lines.append("  ".join([first.strip().ljust(widths[0]), *rest]))
+        if len(rows) > _TEXT_ROWS:
+            lines.append(f"… and {len(rows) - _TEXT_ROWS} more coordinates")
+        figures = self.figures()
+        width = max(len(label) for label, _ in figures)
+        lines += ["", *(f"{label.ljust(width)}  {value}" for label, value in figures), ""]
+        return "\n".join([*lines, *self.verdict.sentences])
+
+
+def summarize(draws: DrawsLike, seed: int = 0) -> Summary:
+    """Measure draws and judge them.
+
+    Args:
+        draws: `salmc.Draws`, or anything with its attributes.
+        seed: of the points that discrepancies are measured on, at most 2000.
+    """
+    checks.integer("seed", seed, 0)
+    evidence = measure(draws, seed)
+    return Summary(evidence, judge(evidence))
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, or "–" where there is no figure."""
+    if value is None:
+        return "–"
+    value = float(value)
+    if value and math.isfinite(value) and not 1e-3 <= abs(value) < 1e5:
+        return f"{value:.2e}"
+    # "#" keeps trailing zeros: 1.00 says that three digits are known.
+    return f"{value:#.3g}".rstrip(".") if abs(value) < 1000 else f"{value:.0f}"
+
+
+def _with_floor(figure: StatisticWithFloor | None) -> str:
+    if figure is None:
+        return "unknown"
+    return f"{number(figure.value)} (floor {number(figure.floor)})"
+
+
+def _plain(value: Any) -> Any:
+    """NumPy and tuples to JSON values."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,226 @@
+"""The verdict: can the draws be trusted, and if not, what is wrong and what to do.
+
+It fails on any sign of trouble, and says what it cannot see: no diagnostic that reads draws alone
+knows of a mode that none of them visited.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from salmc.diagnostics.evidence import Evidence
+
+RHAT_LIMIT = 1.1
+"""Above it chains disagree (Gelman & Rubin 1992). R-hat ≈ √(1 + 2/ESS of one chain), so this asks
+for ten effective draws of each chain. Few chains are held to more by `LEAST_ESS`: four of them must
+reach R-hat 1.01, the limit of Vehtari et al. (2021). Hundreds of short chains need not."""
+
+LEAST_ESS = 400
+"""Below it means and R-hat themselves are unreliable (Vehtari et al. 2021: 100 for each of 4)."""
+
+DISCREPANCY_LIMIT = 2.0
+"""In floors. One exact sample in 20 exceeds its floor, but hardly one in 1000 twice the floor."""
+
+INVARIANCE_LEVEL = 1e-3
+"""False alarms of the invariance test: one exact sample in a thousand."""
+
+INVARIANCE_EFFECT = 0.1
+"""Changes below a tenth of a standard deviation are let pass, however certain they are."""
+
+COLLAPSE_SPREAD = 2.0
+"""A sample whose spread doubles within a few Metropolis steps had collapsed."""
+
+LEAST_DISTINCT_SHARE = 0.5
+"""Of particles that differ from all others; exact draws all do."""
+
+MOMENT_ERROR = 0.1
+"""Allowed error of mean (in sd) and spread (relative), unless chance explains more."""
+
+MODE_ERROR = 0.05
+"""Allowed error of a mode's weight, unless chance explains more."""
+
+CHANCE = 4.0
+"""Standard errors that chance explains: beyond it is one in 15,000."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """In words.
+
+    Attributes:
+        trustworthy: whether nothing wrong was found.
+        sentences: the finding first, then what is wrong and what to do, then what was not seen.
+    """
+
+    trustworthy: bool
+    sentences: list[str]
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Read the evidence."""
+    problems = [sentence for check in _CHECKS for sentence in check(evidence)]
+    if problems:
+        opening = "Not trustworthy."
+    elif evidence.ksd is None and evidence.mmd is None:
+        opening = "Not known to be trustworthy: nothing could be compared with the target."
+    else:
+        opening = "Trustworthy: " + _reasons(evidence) + "."
+    trustworthy = opening.startswith("Trustworthy")
+    return Verdict(trustworthy, [opening, *problems, *_blind_spots(evidence)])
+
+
+def _run(evidence: Evidence) -> list[str]:
+    """What went wrong on the way, and points that are not numbers."""
+    sentences = list(evidence.warnings)
+    bad = evidence.points - evidence.finite_points
+    if bad:
+        sentences.append(
+            f"{bad} of {evidence.points} points are NaN or infinite. Use a smaller step size."
+        )
+    return sentences
+
+
+def _mixing(evidence: Evidence) -> list[str]:
+    """Chains only: do they agree, and are they worth enough draws?"""
+    if evidence.kind == "particles":
+        return []
+    rhat, ess = evidence.largest_rhat, evidence.smallest_ess
+    if rhat is None or ess is None:
+        return ["Mixing cannot be judged: fewer than 4 usable draws for each chain. Draw more."]
+    if not math.isfinite(rhat) or not math.isfinite(ess):
+        return [
+            "A coordinate never moved in any chain, or in some: the sampler is stuck. "
+            "Use another step size or method."
+        ]
+    sentences = []
+    if rhat > RHAT_LIMIT:
+        sentences.append(
+            f"Chains disagree: R-hat is {rhat:.2f}, above {RHAT_LIMIT}. They did not mix, or "
+            "sit in different modes. Run longer, or use a method that moves between modes."
+        )
+    if ess < LEAST_ESS:
+        sentences.append(
+            f"Too few effective draws: the smallest ESS is {ess:.0f}, below {LEAST_ESS}. "
+            "The chains are strongly autocorrelated. Run longer."
+        )
+    return sentences
+
+
+def _collapse(evidence: Evidence) -> list[str]:
+    """Particles in one place, found without the truth."""
+    sentences = []
+    distinct = evidence.distinct_particles
+    if distinct is not None and distinct < LEAST_DISTINCT_SHARE * evidence.finite_points:
+        sentences.append(
+            f"Particles collapsed: only {distinct} of {evidence.finite_points} differ from one "
+            "another. Use a narrower kernel bandwidth or a smaller step size."
+        )
+    test = evidence.invariance
+    if _changed(evidence) and test is not None and test.largest_spread_ratio > COLLAPSE_SPREAD:
+        noun = "Particles" if evidence.kind == "particles" else "Chains"
+        sentences.append(
+            f"{noun} collapsed: a few exact Metropolis steps widened them "
+            f"{test.largest_spread_ratio:.1f} times. Spreads cannot be used. "
+            "Start wider, or use a method with noise, such as sgld."
+        )
+    return sentences
+
+
+def _discrepancy(evidence: Evidence) -> list[str]:
+    """Bias that shows in the density alone."""
+    sentences = []
+    ksd, test = evidence.ksd, evidence.invariance
+    if ksd is not None and not ksd.value <= DISCREPANCY_LIMIT * ksd.floor:
+        sentences.append(
+            f"Biased: the Stein discrepancy is {ksd.ratio:.1f} times the size that exact draws "
+            "have. Use a smaller step size or more steps, or add a Metropolis step."
+        )
+    if _changed(evidence) and test is not None and test.largest_spread_ratio <= COLLAPSE_SPREAD:
+        sentences.append(
+            f"Biased: a few exact Metropolis steps changed the sample by {test.effect:.2f} "
+            f"standard deviations (p = {test.p_value:.0e}); exact draws stay as they are. "
+            "Use a smaller step size or more steps."
+        )
+    return sentences
+
+
+def _truth(evidence: Evidence) -> list[str]:
+    """Errors against the truth, where it is known."""
+    sentences = []
+    chance = CHANCE / math.sqrt(max(evidence.effective_points, 1.0))
+    if evidence.mmd is not None and not evidence.mmd.ratio <= DISCREPANCY_LIMIT:
+        sentences.append(
+            f"Far from the truth: MMD² to exact draws is {evidence.mmd.value:.1e}, "
+            f"{evidence.mmd.ratio:.0f} times what exact draws score."
+        )
+    if evidence.moments is not None:
+        offset = float(np.max(np.abs(evidence.moments.mean_error)))
+        ratios = evidence.moments.sd_ratio
+        if not offset <= max(MOMENT_ERROR, chance):
+            sentences.append(f"The mean is off by {offset:.2f} true standard deviations.")
+        if not np.all(np.abs(ratios - 1.0) <= max(MOMENT_ERROR, chance)):
+            worst = ratios[np.argmax(np.abs(ratios - 1.0))]
+            sentences.append(f"Spread is off: {worst:.2f} of the true standard deviation.")
+    if evidence.modes is not None:
+        missing, error = evidence.modes.missing, evidence.modes.largest_error
+        count = len(evidence.modes.truth)
+        if missing and evidence.finite_points * np.min(evidence.modes.truth) > CHANCE**2:
+            sentences.append(
+                f"{missing} of {count} modes hold no point. Start wider, or use a method that "
+                "moves between modes."
+            )
+        elif error > max(MODE_ERROR, chance * 0.5):
+            sentences.append(
+                f"Weights of modes are off by up to {error:.2f}. Run longer, or use a method that "
+                "moves between modes."
+            )
+    return sentences
+
+
+_CHECKS: tuple[Callable[[Evidence], list[str]], ...] = (
+    _run,
+    _mixing,
+    _collapse,
+    _discrepancy,
+    _truth,
+)
+
+
+def _changed(evidence: Evidence) -> bool:
+    """Whether Metropolis steps changed the sample, surely and by enough to matter."""
+    test = evidence.invariance
+    if test is None or math.isnan(test.p_value):
+        return False
+    return test.p_value < INVARIANCE_LEVEL and not test.effect <= INVARIANCE_EFFECT
+
+
+def _reasons(evidence: Evidence) -> str:
+    reasons = [] if evidence.kind == "particles" else ["the chains agree and mix"]
+    reasons.append("no discrepancy is above what exact draws show")
+    if evidence.truth_known:
+        reasons.append("what is known of the truth is met")
+    return ", ".join(reasons)
+
+
+def _blind_spots(evidence: Evidence) -> list[str]:
+    sentences = []
+    if evidence.kind == "particles":
+        sentences.append(
+            "ESS and R-hat are not defined for particles: they move together, so their paths are "
+            "no chains."
+        )
+    if not evidence.truth_known:
+        sentences.append(
+            "Not seen: modes that no draw has visited, and wrong weights of modes far apart. "
+            "Compare with a run from a wider start."
+        )
+    if evidence.ksd_kind == "gradient-free, own reference":
+        sentences.append(
+            "Not seen: a sample that is too narrow, because no target was at hand to evaluate."
+        )
+    return sentences

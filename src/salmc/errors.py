@@ -1,0 +1,25 @@
+"""Every error that salmc raises on purpose.
+
+Each carries one sentence for a person: what is wrong, what was given, what to do.
+The command line prints that sentence and exits with code 2.
+"""
+
+
+class SalmcError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class ArgumentError(SalmcError, ValueError):
+    """An argument has the wrong value, type or shape."""
+
+
+class TargetError(SalmcError):
+    """The target density cannot be used: it does not load, or its values make no sense."""
+
+
+class NotDifferentiableError(TargetError, TypeError):
+    """A method that needs the gradient was given a target that has none."""
+
+
+class OutputError(SalmcError):
+    """A file or folder cannot be read or written."""

@@ -1,0 +1,73 @@
+"""The `Kernel` contract: a learned Markov transition x' = G(x, ξ).
+
+    x' = kernel.propose(key, x)                 one point
+    log q(x' | x) = kernel.log_density(x', x)   tractable kernels only
+
+Kernels live in whitened coordinates (see `whitening`): a trained kernel is bound to its whitening
+and its target by a `Sampler`. Weights are array fields of the module, so that any number of trained
+kernels of one shape share one compiled trace.
+
+The batch methods exist for speed. Their defaults map the methods of one point; a kernel whose
+arithmetic is quicker on whole batches overrides them.
+
+A kernel is saved as its `description` and its array leaves in tree order (see
+`salmc.sampling.kernel_file`): `from_description` must give a kernel of the same tree and shapes.
+"""
+
+import abc
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from salmc.target import Point, Points, Scalar
+
+
+class AbstractKernel(eqx.Module):
+    """A transition kernel on R^d. See the module's text for the contract."""
+
+    dim: eqx.AbstractVar[int]
+
+    name: ClassVar[str]
+    explanation: ClassVar[str]
+    """One line for people choosing a kernel."""
+
+    @abc.abstractmethod
+    def propose(self, key: PRNGKeyArray, x: Point) -> Point:
+        """x' = G(x, ξ), with the noise ξ made from the key."""
+
+    @abc.abstractmethod
+    def description(self) -> dict[str, Any]:
+        """The arguments that fix the kernel's structure, as JSON values; no weights."""
+
+    @classmethod
+    @abc.abstractmethod
+    def from_description(cls, description: dict[str, Any]) -> "AbstractKernel":
+        """A kernel of that structure with untrained weights."""
+
+    def propose_batch(self, key: PRNGKeyArray, points: Points) -> Points:
+        """One proposal from each of n points."""
+        return jax.vmap(self.propose)(jax.random.split(key, len(points)), points)
+
+
+class AbstractTractableKernel(AbstractKernel):
+    """A kernel whose proposal density is known, so that Metropolis-Hastings with it is exact."""
+
+    looks_at_state: eqx.AbstractVar[bool]
+    """False: proposals do not depend on x, and can be made for all steps at once."""
+
+    @abc.abstractmethod
+    def log_density(self, x_new: Point, x: Point) -> Scalar:
+        """log q(x_new | x), normalised."""
+
+    def log_densities(self, new: Points, old: Points) -> Float[Array, " n"]:
+        """log q(new_i | old_i) for n pairs."""
+        return jax.vmap(self.log_density)(new, old)
+
+    def propose_with_log_density(
+        self, key: PRNGKeyArray, points: Points
+    ) -> tuple[Points, Float[Array, " n"]]:
+        """Proposals and log q of each given its point, in one pass where that is quicker."""
+        new = self.propose_batch(key, points)
+        return new, self.log_densities(new, points)

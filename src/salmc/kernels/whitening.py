@@ -1,0 +1,49 @@
+"""Whitened coordinates: u = W (x − m), in which the pool has mean 0 and covariance I.
+
+Critic and kernel see u alone, so that one set of defaults serves targets of any location, scale
+and correlation. The directions are principal axes, the widest first.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from salmc.target import Points, Scalar
+
+_NARROWEST = 1e-10
+"""Variances below this share of the largest are raised to it: a flat cloud still has an inverse."""
+
+
+class Whitening(eqx.Module):
+    """The affine map between a target's own coordinates x and whitened ones u."""
+
+    mean: Float[Array, " dim"]
+    forward_matrix: Float[Array, "dim dim"]
+    inverse_matrix: Float[Array, "dim dim"]
+
+    @classmethod
+    def fit(cls, points: Points) -> "Whitening":
+        """From the mean and covariance of points; in double precision, whatever theirs is."""
+        values = np.asarray(points, dtype=np.float64)
+        variances, axes = np.linalg.eigh(np.cov(values.T).reshape(values.shape[1], -1))
+        variances = np.maximum(variances, max(_NARROWEST * variances[-1], 1e-300))[::-1]
+        axes = axes[:, ::-1]
+        return cls(
+            jnp.asarray(values.mean(axis=0), dtype=float),
+            jnp.asarray(axes / np.sqrt(variances), dtype=float),
+            jnp.asarray((axes * np.sqrt(variances)).T, dtype=float),
+        )
+
+    def whiten(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
+        """x ↦ u."""
+        return (x - self.mean) @ self.forward_matrix
+
+    def colour(self, u: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
+        """u ↦ x."""
+        return self.mean + u @ self.inverse_matrix
+
+    @property
+    def log_determinant(self) -> Scalar:
+        """log |det ∂u/∂x|: log q(x'|x) = log q(u'|u) + this."""
+        return jnp.linalg.slogdet(self.forward_matrix)[1]

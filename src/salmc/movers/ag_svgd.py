@@ -1,0 +1,149 @@
+"""AG-SVGD: approximate-gradient SVGD, the paper's self-learning module. It never differentiates p.
+
+Let ν be the density of the particles. Each particle moves by eq. 12 of the paper,
+
+    x_i ← x_i + (ε/Z) Σ_j ω_j [∇log ν(x_j) κ(x_i, x_j) + ∇_{x_j} κ(x_i, x_j)],
+    ω_j = ν(x_j)/p(x_j),    Z = Σ_j ω_j,
+
+with ∇log ν by the Stein gradient estimator (eq. 14, `stein_score`) and ν by a kernel density
+estimate (eq. 13). Only values of log p enter. Three things make it work on any target:
+
+* **Bandwidths follow the near distances.** The unit of h and h* is a low quantile of the squared
+  distances between particles, shared out over dimensions. A median says how far apart the modes
+  are; the near distances say how wide they are.
+* **The ratio is estimated as a ratio.** A kernel density estimate smooths ν but not p, so at
+  ν = p it sees a difference that is not there and makes the cloud too narrow. Following Hjort and
+  Glad (1995), with the target as the parametric start,
+
+      ω_i = (1/M) Σ_j κ*(x_i, x_j)/p(x_j) = (1/p(x_i)) (1/M) Σ_j κ*(x_i, x_j) p(x_i)/p(x_j),
+
+  has no such bias. p(x_i)/p(x_j) is held to e^±`ratio_limit`, since it has heavy tails; a limit
+  of 0 is eq. 13.
+* **Birth and death** (`birth_death`) balance the modes. A rate of 0 is the paper's scheme.
+
+The weights are made in log space and held to e^±`weight_limit` about their median, so that one
+stray particle cannot take all the mass. Steps are AdaGrad's, which come to rest.
+
+References: the paper; Han and Liu, "Stein variational gradient descent without gradient", 2018.
+"""
+
+from typing import ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, spread
+from salmc.movers.birth_death import succession
+from salmc.movers.settings import setting, standardised
+from salmc.movers.stein import (
+    map_rows,
+    quantile,
+    quantile_of_squared_distances,
+    squared_distances,
+    stein_direction,
+)
+from salmc.movers.stein_score import stein_score
+from salmc.target import AbstractTarget, Points
+
+_NEAR = 0.03
+"""Share of all pairs of particles that counts as near: with ten modes, a third of a mode's own."""
+
+
+class AGSVGDState(AbstractState):
+    """Positions, unit of length, and AdaGrad's sum of squared directions."""
+
+    particles: Points
+    scale: Float[Array, " dim"]
+    sum_of_squares: Points
+
+
+class AGSVGDInfo(Info):
+    """The move, the spread of log ν/p (0 at the target) and how many particles were reborn."""
+
+    displacement: Float[Array, ""]
+    log_ratio_spread: Float[Array, ""]
+    births: Float[Array, ""]
+
+
+class AGSVGD(AbstractMover):
+    """Approximate-gradient SVGD, eq. 12 of the paper, from values of the log density alone.
+
+    Args:
+        target: what to sample from; it needs no gradient.
+        step_size: AdaGrad's step, in units of the spread of the start.
+        bandwidth: h of the kernel that moves, in units of the near distances.
+        density_bandwidth: h* of the kernel that estimates ν and ∇log ν, in the same units.
+        regularisation: η of the Stein gradient estimator.
+        weight_limit: weights ω are held to e^±limit about their median.
+        ratio_limit: p(x_i)/p(x_j) in the estimate of ω is held to e^±limit; 0 is the paper's.
+        birth_death: rate of birth and death; 0 is the paper's.
+    """
+
+    target: AbstractTarget
+    step_size: Float[Array, ""] = setting("step_size", 0.1, above=0.0)
+    bandwidth: Float[Array, ""] = setting("bandwidth", 1.0, above=0.0)
+    density_bandwidth: Float[Array, ""] = setting("density_bandwidth", 1.0, above=0.0)
+    regularisation: Float[Array, ""] = setting("regularisation", 1.0, above=0.0)
+    weight_limit: Float[Array, ""] = setting("weight_limit", 3.0, above=0.0, at_most=30.0)
+    ratio_limit: Float[Array, ""] = setting("ratio_limit", 1.0, at_least=0.0, at_most=30.0)
+    birth_death: Float[Array, ""] = setting("birth_death", 0.1, at_least=0.0, at_most=1.0)
+
+    name: ClassVar[str] = "ag-svgd"
+    explanation: ClassVar[str] = "particles that need no gradient; the paper's self-learning module"
+    requires_gradient: ClassVar[bool] = False
+    kind: ClassVar[Literal["chains", "particles"]] = "particles"
+
+    def init(self, key: PRNGKeyArray, particles: Points) -> AGSVGDState:
+        del key
+        return AGSVGDState(particles, spread(particles), jnp.zeros_like(particles))
+
+    def step(self, key: PRNGKeyArray, state: AGSVGDState) -> tuple[AGSVGDState, AGSVGDInfo]:
+        batch_key, resample_key, noise_key = jax.random.split(key, 3)
+        log_density = self.target.minibatch(batch_key).log_densities(state.particles)
+        points = standardised(state.particles, state.scale)
+        near = quantile_of_squared_distances(points, _NEAR) * 2.0 / points.shape[1]
+        density_bandwidth = self.density_bandwidth * near
+
+        log_ratio = self.log_ratio(points, log_density, density_bandwidth)
+        scores = stein_score(points, density_bandwidth, self.regularisation)
+        weights = jax.nn.softmax(log_ratio)
+        direction = stein_direction(points, scores, self.bandwidth * near, weights)
+
+        # A particle that never moved has a zero sum; adding a tiny number gives 0/0 a meaning.
+        sum_of_squares = state.sum_of_squares + direction**2
+        move = self.step_size * direction / jnp.sqrt(sum_of_squares + 1e-20)
+        moved = state.particles + state.scale * move
+
+        parent, born = succession(resample_key, -self.birth_death * log_ratio)
+        # Newborns are drawn from the density estimate itself: a copy at its parent's very place
+        # would stay there for ever, since the push between coinciding particles is zero.
+        noise = jnp.sqrt(0.5 * density_bandwidth) * jax.random.normal(noise_key, points.shape)
+        particles = moved[parent] + jnp.where(born[:, None], state.scale * noise, 0.0)
+
+        info = AGSVGDInfo(
+            displacement(state.particles, moved, state.scale),
+            jnp.std(log_ratio),
+            jnp.sum(born).astype(points.dtype),
+        )
+        return AGSVGDState(particles, state.scale, sum_of_squares[parent]), info
+
+    def log_ratio(
+        self, points: Points, log_density: Float[Array, " n"], bandwidth: Float[Array, ""]
+    ) -> Float[Array, " n"]:
+        """log(ν/p) at the particles, less its median, held to ±`weight_limit`."""
+        # Zero density counts as far less likely than any other particle, but finite.
+        lowest = jnp.min(jnp.where(jnp.isfinite(log_density), log_density, jnp.inf))
+        log_density = jnp.where(jnp.isfinite(log_density), log_density, lowest - 100.0)
+        log_density = log_density - jnp.max(log_density)
+
+        def smoothed(rows: Array, row_values: Array) -> Array:
+            kernel = jnp.exp(-squared_distances(rows, points) / bandwidth)
+            difference = row_values[:, None] - log_density[None, :]
+            limited = jnp.clip(difference, -self.ratio_limit, self.ratio_limit)
+            return jnp.mean(kernel * jnp.exp(limited), axis=1, keepdims=True)
+
+        estimate = map_rows(smoothed, (points, log_density), len(points))[:, 0]
+        log_ratio = jnp.log(estimate) - log_density
+        log_ratio = log_ratio - quantile(log_ratio, 0.5)
+        return jnp.clip(log_ratio, -self.weight_limit, self.weight_limit)

@@ -1,0 +1,150 @@
+"""Tempered SMC: particles carried from a Gaussian to the target through a row of bridges.
+
+    p_β ∝ p_0^{1−β} p^β,    β from 0 to 1,    p_0 the Gaussian of the starting particles.
+
+One step raises β until the weights (p/p_0)^{Δβ} leave half of the particles to count, resamples,
+and moves all particles by differential evolution, which leaves p_β invariant. At β = 1 only the
+moves go on. On cheap densities this fills a pool in a blink, from values of log p alone; every
+particle is then an approximate draw, and more particles make it as exact as wished.
+
+Reference: Del Moral, Doucet and Jasra, "Sequential Monte Carlo samplers", 2006.
+"""
+
+from typing import ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, spread
+from salmc.movers.evolution import evolve
+from salmc.movers.settings import setting
+from salmc.target import AbstractTarget, Points
+
+_LEAST_RAISE = 1e-9
+
+
+class TemperedSMCState(AbstractState):
+    """Positions, their log density, the temperature and the Gaussian they started from."""
+
+    particles: Points
+    log_density: Float[Array, " n"]
+    beta: Float[Array, ""]
+    mean: Float[Array, " dim"]
+    cholesky: Float[Array, "dim dim"]
+    scale: Float[Array, " dim"]
+
+
+class TemperedSMCInfo(Info):
+    """The move, the temperature and the share of proposals that were accepted."""
+
+    displacement: Float[Array, ""]
+    beta: Float[Array, ""]
+    acceptance: Float[Array, ""]
+
+
+class TemperedSMC(AbstractMover):
+    """Adaptive tempered sequential Monte Carlo with differential-evolution moves.
+
+    Args:
+        target: what to sample from; it needs no gradient.
+        kept: share of the particles that must still count after each raise of β.
+        sweeps: moves of all particles in each step, in units of max(4, d/2).
+    """
+
+    target: AbstractTarget
+    kept: Float[Array, ""] = setting("kept", 0.5, above=0.0, at_most=0.99)
+    sweeps: Float[Array, ""] = setting("sweeps", 1.0, above=0.0)
+
+    name: ClassVar[str] = "smc"
+    explanation: ClassVar[str] = "particles tempered from a Gaussian to the target; no gradient"
+    requires_gradient: ClassVar[bool] = False
+    kind: ClassVar[Literal["chains", "particles"]] = "particles"
+
+    def init(self, key: PRNGKeyArray, particles: Points) -> TemperedSMCState:
+        del key
+        count, dim = particles.shape
+        scale = spread(particles)
+        centred = (particles - jnp.mean(particles, axis=0)) / scale
+        # The ridge keeps a Gaussian of few particles proper; p_0 may be any Gaussian.
+        covariance = centred.T @ centred / count + 1e-3 * jnp.eye(dim)
+        return TemperedSMCState(
+            particles,
+            self.target.log_densities(particles),
+            jnp.zeros(()),
+            jnp.mean(particles, axis=0),
+            scale[:, None] * jnp.linalg.cholesky(covariance),
+            scale,
+        )
+
+    def step(self, key: PRNGKeyArray, state: TemperedSMCState) -> tuple[TemperedSMCState, Info]:
+        resample_key, move_key = jax.random.split(key)
+
+        def base(points: Points) -> Float[Array, " n"]:
+            noise = jax.scipy.linalg.solve_triangular(
+                state.cholesky, (points - state.mean).T, lower=True
+            )
+            return -0.5 * jnp.sum(noise**2, axis=0)
+
+        log_ratio = state.log_density - base(state.particles)
+        log_ratio = jnp.where(jnp.isfinite(log_ratio), log_ratio, -jnp.inf)
+        beta = jnp.minimum(1.0, state.beta + self.raise_of_beta(log_ratio, state.beta))
+        chosen = systematic(resample_key, (beta - state.beta) * log_ratio)
+        tempering = state.beta < 1.0
+        particles = jnp.where(tempering, state.particles[chosen], state.particles)
+        log_density = jnp.where(tempering, state.log_density[chosen], state.log_density)
+
+        def tempered(points: Points) -> Float[Array, " n"]:
+            return beta * self.target.log_densities(points) + (1.0 - beta) * base(points)
+
+        def sweep(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            points, values, accepted = carry
+            points, values, latest = evolve(
+                jax.random.fold_in(move_key, i), points, values, tempered
+            )
+            return points, values, accepted + jnp.mean(latest)
+
+        sweeps = jnp.ceil(self.sweeps * max(4, self.target.dim // 2)).astype(int)
+        start = beta * log_density + (1.0 - beta) * base(particles)
+        moved, values, accepted = jax.lax.fori_loop(
+            0, sweeps, sweep, (particles, start, jnp.zeros(()))
+        )
+        log_density = (values - (1.0 - beta) * base(moved)) / beta
+        info = TemperedSMCInfo(
+            displacement(state.particles, moved, state.scale), beta, accepted / sweeps
+        )
+        state = TemperedSMCState(moved, log_density, beta, state.mean, state.cholesky, state.scale)
+        return state, info
+
+    def raise_of_beta(
+        self, log_ratio: Float[Array, " n"], beta: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        """The largest Δβ that leaves the share `kept` of the particles to count, by bisection."""
+
+        def share(delta: Array) -> Array:
+            scaled = jnp.where(log_ratio > -jnp.inf, delta * log_ratio, -jnp.inf)
+            total, squares = jax.nn.logsumexp(scaled), jax.nn.logsumexp(2.0 * scaled)
+            return jnp.exp(2.0 * total - squares) / len(log_ratio)
+
+        def halve(_: Array, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = bracket
+            middle = jnp.sqrt(low * high)
+            enough = share(middle) > self.kept
+            return jnp.where(enough, middle, low), jnp.where(enough, high, middle)
+
+        rest = jnp.maximum(1.0 - beta, _LEAST_RAISE)
+        low, _ = jax.lax.fori_loop(0, 40, halve, (jnp.array(_LEAST_RAISE), rest))
+        return jnp.where(share(rest) > self.kept, rest, low)
+
+
+def systematic(key: PRNGKeyArray, log_weights: Float[Array, " n"]) -> Int[Array, " n"]:
+    """Systematic resampling: the index of the particle that each place is given to.
+
+    Neighbours in the answer are dealt to alternate halves, so that the copies of one particle are
+    not all in the half that moves, where their differences would be missing.
+    """
+    count = len(log_weights)
+    cumulative = jnp.cumsum(jax.nn.softmax(log_weights))
+    marks = (jnp.arange(count) + jax.random.uniform(key)) / count * cumulative[-1]
+    chosen = jnp.searchsorted(cumulative, marks).clip(0, count - 1)
+    return jnp.concatenate([chosen[::2], chosen[1::2]])

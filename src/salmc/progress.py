@@ -1,0 +1,91 @@
+"""Progress goes through one reporter object: long work never prints by itself."""
+
+import abc
+from types import TracebackType
+
+
+class AbstractReporter(abc.ABC):
+    """Told how far long work has come; a context manager around that work."""
+
+    @abc.abstractmethod
+    def start(self, description: str, total: int) -> None:
+        """A new piece of work of `total` steps begins."""
+
+    @abc.abstractmethod
+    def advance(self, steps: int, **figures: float) -> None:
+        """`steps` more are done; `figures` are worth showing beside the bar."""
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """The work ended, well or not."""
+
+    def __enter__(self) -> "AbstractReporter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+class SilentReporter(AbstractReporter):
+    """Says nothing."""
+
+    def start(self, description: str, total: int) -> None:
+        del description, total
+
+    def advance(self, steps: int, **figures: float) -> None:
+        del steps, figures
+
+    def stop(self) -> None:
+        pass
+
+
+class BarReporter(AbstractReporter):
+    """A Rich progress bar on standard error, with the latest figures beside it."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TaskID,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("[dim]{task.fields[figures]}"),
+            console=Console(stderr=True),
+        )
+        self._task: TaskID | None = None
+
+    def start(self, description: str, total: int) -> None:
+        self._progress.start()
+        self._task = self._progress.add_task(description, total=total, figures="")
+
+    def advance(self, steps: int, **figures: float) -> None:
+        if self._task is None:
+            return
+        text = "  ".join(f"{name} {value:.3g}" for name, value in figures.items())
+        self._progress.update(self._task, advance=steps, figures=text)
+
+    def stop(self) -> None:
+        self._progress.stop()
+
+
+def reporter(progress: "bool | AbstractReporter") -> AbstractReporter:
+    """True: a bar; False: silence; a reporter: itself."""
+    if isinstance(progress, AbstractReporter):
+        return progress
+    return BarReporter() if progress else SilentReporter()

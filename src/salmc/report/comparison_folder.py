@@ -1,0 +1,137 @@
+"""The folder of a comparison: what each method reached on one target, there in full or not at all.
+
+settings.json         what was compared, versions, times
+comparison.json       the figures of each method, or why it could not run
+comparison.png        the draws side by side
+draws/<method>.zarr   the draws of each method
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from salmc.errors import OutputError
+from salmc.report import comparison, style
+from salmc.sampling.atomic import new_folder
+from salmc.sampling.draws import Draws
+from salmc.sampling.folder import is_ours, now, read_json, versions, write_json
+from salmc.sampling.store import write_zarr
+
+FORMAT = "salmc-comparison-1"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Result:
+    """What one method reached.
+
+    Attributes:
+        method: its name.
+        draws: its draws, or None if it could not run.
+        diagnostics: what `summary.to_json()` gave; empty if there are none.
+        trouble: why it could not run or be judged, in one sentence.
+    """
+
+    method: str
+    draws: Draws | None = None
+    diagnostics: dict[str, Any] = dataclasses.field(default_factory=dict)
+    trouble: str = ""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Comparison:
+    """A comparison, as it is written and read. Read again, its results have no draws."""
+
+    target: str
+    settings: dict[str, Any]
+    results: list[Result]
+
+
+def write_comparison(
+    compared: Comparison, path: str | Path, *, plots: bool = True, overwrite: bool = False
+) -> tuple[Path, str]:
+    """Write the folder.
+
+    Returns:
+        Its path, and what went wrong with the picture, empty if nothing did.
+
+    Raises:
+        OutputError: if the folder exists already or cannot be written.
+    """
+    trouble = ""
+    with new_folder(path, overwrite=overwrite, ours=is_ours) as working:
+        (working / "draws").mkdir()
+        for result in compared.results:
+            if result.draws is not None:
+                write_zarr(result.draws, working / "draws" / f"{result.method}.zarr")
+        settings = {
+            "format": FORMAT,
+            "written": now(),
+            "target": compared.target,
+            "settings": compared.settings,
+            "versions": versions(),
+        }
+        write_json(working / "settings.json", settings)
+        rows = [
+            {"method": r.method, "trouble": r.trouble, "diagnostics": r.diagnostics}
+            for r in compared.results
+        ]
+        write_json(working / "comparison.json", {"results": rows})
+        if plots:
+            trouble = _write_picture(compared.results, working / "comparison.png")
+    return Path(path), trouble
+
+
+def open_comparison(path: str | Path) -> Comparison:
+    """Read what `write_comparison` wrote, without the draws.
+
+    Raises:
+        OutputError: if the folder is missing, damaged, or not of salmc.
+    """
+    place = Path(path).expanduser()
+    settings = read_json(place / "settings.json", place)
+    content = read_json(place / "comparison.json", place)
+    if settings.get("format") != FORMAT:
+        raise OutputError(f"{place} is not a comparison of this version of salmc.")
+    try:
+        results = [
+            Result(row["method"], None, dict(row["diagnostics"]), row["trouble"])
+            for row in content["results"]
+        ]
+        return Comparison(settings["target"], settings["settings"], results)
+    except (KeyError, TypeError, ValueError) as error:
+        raise OutputError(
+            f"{place} is damaged: comparison.json does not hold what it should."
+        ) from error
+
+
+def _write_picture(results: list[Result], file: Path) -> str:
+    """A picture that fails must not cost the comparison."""
+    known = [r for r in results if r.diagnostics]
+    label = "MMD²" if any(r.diagnostics.get("mmd") for r in known) else "KSD² in units of its floor"
+    try:
+        with style.look():
+            picture = comparison.figure([_entry(r, by_mmd=label == "MMD²") for r in results], label)
+            if picture is not None:
+                style.save(picture, file)
+    except KeyboardInterrupt:
+        return "Interrupted before comparison.png was written."
+    except Exception as error:
+        return f"The picture comparison.png could not be drawn: {error}"
+    return ""
+
+
+def _entry(result: Result, *, by_mmd: bool) -> comparison.Entry:
+    figures = result.diagnostics
+    if result.draws is None or not figures:
+        note = _short(result.trouble) or "not judged"
+        return comparison.Entry(result.method, result.draws, note=note)
+    good = bool(figures.get("verdict", {}).get("trustworthy"))
+    judged = figures.get("mmd" if by_mmd else "ksd") or {}
+    value, floor = judged.get("value"), judged.get("floor")
+    if not by_mmd and value is not None and floor:
+        value, floor = value / floor, 1.0
+    return comparison.Entry(result.method, result.draws, value, floor, good)
+
+
+def _short(sentence: str, most: int = 60) -> str:
+    return sentence if len(sentence) <= most else sentence[: most - 1].rsplit(" ", 1)[0] + " …"

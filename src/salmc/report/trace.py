@@ -1,0 +1,95 @@
+"""Traces: where chains or particles went, step by step, and their log density.
+
+Chains are drawn one by one; a cloud of particles as quantile bands, with a few particles on top.
+"""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from salmc.report import style
+from salmc.sampling.draws import Draws
+
+MOST_COORDINATES = 4
+MOST_PATHS = 8
+
+
+def figure(draws: Draws) -> Figure | None:
+    """One row for each of the first few coordinates and one for the log density."""
+    if draws.positions.shape[1] < 2:
+        return None
+    count = min(draws.dim, MOST_COORDINATES)
+    result = style.new_figure(8.4, 1.55 * (count + 1) + 1.0)
+    panels = result.subplots(count + 1, 1, sharex=True)
+    for index in range(count):
+        values = draws.positions[:, :, index]
+        _row(panels[index], draws, values, draws.names[index], style.SERIES[0])
+        _truth(panels[index], draws, index)
+    _row(panels[count], draws, _finite(draws.log_density), "log density", style.SERIES[2])
+    panels[count].set_xlabel("step")
+    panels[count].set_xlim(0, int(np.asarray(draws.steps)[-1]))
+    more = f" · first {count} of {draws.dim} coordinates" if draws.dim > count else ""
+    name = "draws" if draws.target is None else draws.target.name
+    style.title(panels[0], f"Trace of {draws.method} on {name}", _explanation(draws) + more)
+    handles = _legend(draws)
+    if handles:
+        result.legend(handles=handles, loc="outside lower right", ncols=len(handles))
+    return result
+
+
+def _row(axes: Axes, draws: Draws, values: np.ndarray, label: str, color: str) -> None:
+    steps = np.asarray(draws.steps)
+    if draws.kind == "particles":
+        low, lower, middle, upper, high = np.nanquantile(values, [0.05, 0.25, 0.5, 0.75, 0.95], 0)
+        axes.fill_between(steps, low, high, color=color, alpha=0.15, linewidth=0)
+        axes.fill_between(steps, lower, upper, color=color, alpha=0.25, linewidth=0)
+        axes.plot(steps, middle, color=color, linewidth=1.6)
+        for path in style.thin(values, 5):
+            axes.plot(steps, path, color=style.FAINT_INK, linewidth=0.6, alpha=0.7)
+    else:
+        for number, path in enumerate(style.thin(values, MOST_PATHS)):
+            tone = style.SERIES[number % len(style.SERIES)]
+            axes.plot(steps, path, color=tone, linewidth=0.8, alpha=0.85)
+        burnt = draws.positions.shape[1] - draws.chains().shape[1]
+        if burnt:
+            axes.axvspan(0, steps[burnt - 1], color="#eef1f4", zorder=0, linewidth=0)
+    axes.set_ylabel(label)
+    axes.set_ylim(*_limits(values))
+    axes.grid(axis="y")
+
+
+def _limits(values: np.ndarray) -> tuple[float, float]:
+    # A log density falls off a cliff at the start; what matters is where it settles.
+    settled = values[:, values.shape[1] // 5 :]
+    return style.window(settled, margin=0.12)
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _truth(axes: Axes, draws: Draws, index: int) -> None:
+    target = draws.target
+    if target is None or target.mean is None:
+        return
+    axes.axhline(float(target.mean[index]), color=style.INK, linewidth=1, linestyle=(0, (5, 3)))
+
+
+def _explanation(draws: Draws) -> str:
+    if draws.kind == "particles":
+        return f"median, 25–75 % and 5–95 % of {len(draws.positions):,} particles, and a few paths"
+    shown = len(style.thin(draws.positions, MOST_PATHS))
+    return f"{shown} of {len(draws.positions):,} chains"
+
+
+def _legend(draws: Draws) -> list[Line2D | Patch]:
+    handles: list[Line2D | Patch] = []
+    if draws.target is not None and draws.target.mean is not None:
+        handles.append(
+            Line2D([], [], color=style.INK, linewidth=1, linestyle=(0, (5, 3)), label="true mean")
+        )
+    if draws.kind == "chains" and draws.burn_in > 0:
+        handles.append(Patch(color="#e3e8ed", label="burn-in, left out"))
+    return handles

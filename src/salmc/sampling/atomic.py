@@ -1,0 +1,146 @@
+"""Files and folders that are either there in full or not there at all.
+
+Everything is written beside its final place under a hidden name of its own, flushed to the disk
+and then renamed. A run that is killed half way leaves at most such a hidden folder behind, which
+nothing ever reads.
+"""
+
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from salmc.errors import OutputError
+
+
+@contextlib.contextmanager
+def new_folder(
+    path: str | Path, *, overwrite: bool = False, ours: Callable[[Path], bool] | None = None
+) -> Iterator[Path]:
+    """A folder to fill; it becomes `path` when the block ends well and vanishes otherwise.
+
+    Args:
+        path: where the folder will be.
+        overwrite: whether a folder that is there already may be replaced. The old one is removed
+            only after the new one is in its place.
+        ours: tells whether a folder that is there was written by salmc; others are never replaced.
+
+    Raises:
+        OutputError: if the folder is there already or cannot be written.
+    """
+    place = final_place(path)
+    check_place(place, overwrite=overwrite, ours=ours)
+    working = _hidden_sibling(place, "tmp")
+    try:
+        with output_errors(place):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            working.mkdir()
+            yield working
+            _flush(working)
+            _move_into_place(working, place, overwrite=overwrite)
+            _flush_folder(place.parent)
+    finally:
+        shutil.rmtree(working, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def new_file(path: str | Path) -> Iterator[Path]:
+    """A file to write, of the same suffix; it replaces `path` when the block ends well."""
+    place = final_place(path)
+    working = _hidden_sibling(place, "tmp").with_suffix(place.suffix)
+    try:
+        with output_errors(place):
+            yield working
+            _flush_file(working)
+            working.replace(place)
+    finally:
+        working.unlink(missing_ok=True)
+
+
+def check_place(
+    path: str | Path, *, overwrite: bool = False, ours: Callable[[Path], bool] | None = None
+) -> None:
+    """Find out before long work whether `path` can become a new folder.
+
+    Raises:
+        OutputError: if it is there already, or its parent cannot be written.
+    """
+    place = final_place(path)
+    with output_errors(place):
+        if os.path.lexists(place):
+            empty = place.is_dir() and not any(place.iterdir())
+            if not overwrite:
+                raise OutputError(
+                    f"The folder {place} exists already. Choose another or allow overwriting it."
+                )
+            if not empty and not (place.is_dir() and (ours is None or ours(place))):
+                raise OutputError(
+                    f"{place} was not written by salmc, so it is not overwritten. "
+                    "Choose another folder."
+                )
+        place.parent.mkdir(parents=True, exist_ok=True)
+        # Permissions cannot be trusted to tell (root, read-only mounts): try it.
+        probe = _hidden_sibling(place, "tmp")
+        probe.mkdir()
+        probe.rmdir()
+
+
+def final_place(path: str | Path) -> Path:
+    """An absolute path, without following a link at its end."""
+    expanded = Path(path).expanduser()
+    return expanded.parent.resolve() / expanded.name if expanded.name else expanded.resolve()
+
+
+@contextlib.contextmanager
+def output_errors(place: Path) -> Iterator[None]:
+    """An operating-system error becomes one sentence."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error) or type(error).__name__
+        raise OutputError(f"Cannot write {place}: {reason}.") from error
+
+
+def _hidden_sibling(place: Path, purpose: str) -> Path:
+    return place.with_name(f".{place.name}.{purpose}-{uuid.uuid4().hex[:12]}")
+
+
+def _move_into_place(working: Path, place: Path, *, overwrite: bool) -> None:
+    if not overwrite or not os.path.lexists(place):
+        # A rename would silently replace an empty folder that appeared in the meantime.
+        if os.path.lexists(place):
+            raise OutputError(f"The folder {place} appeared during the run. Choose another.")
+        working.rename(place)
+        return
+    old = _hidden_sibling(place, "old")
+    place.rename(old)
+    try:
+        working.rename(place)
+    except BaseException:
+        old.rename(place)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _flush(folder: Path) -> None:
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            _flush_file(Path(parent) / name)
+        _flush_folder(Path(parent))
+
+
+def _flush_file(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    # Some systems (Windows, a few network mounts) cannot flush a folder; the files are safe.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,213 @@
+"""Chains of a kernel, advanced block by block in one compiled scan.
+
+    x_{t+1} = G(x_t, ξ_t)                       forward passes
+    x_{t+1} = G(x_t, ξ_t) or x_t                with a Metropolis step, see `metropolis`
+
+The kernel sees whitened points; what comes out is in the target's own coordinates. The key of a
+step depends on its number alone, so the draws of a seed do not depend on how they are divided into
+blocks, and a longer run begins with the shorter one. Kernel, whitening and target are arguments of
+the compiled function: trained weights, seeds and blocks share one trace.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, TypeGuard
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, PRNGKeyArray
+
+from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
+from salmc.kernels.whitening import Whitening
+from salmc.sampling.metropolis import (
+    ChainState,
+    LogDensity,
+    Steps,
+    hastings,
+    independence,
+    proposals_ahead,
+)
+from salmc.target import AbstractTarget, Points
+
+BLOCK_PROPOSALS = 8192
+"""Proposals of one block: enough for full speed on a CPU, few enough for its caches, for progress
+and for Ctrl-C."""
+
+_WASTE = 0.1
+"""Steps that may be computed in vain, as a share of those asked for, to share a trace."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Block:
+    """Draws of some steps, in the target's own coordinates.
+
+    Attributes:
+        positions: (step, chain, dim).
+        log_density: (step, chain).
+        accepted: (step, chain) of bool; without a Metropolis step, whether a proposal was finite.
+        invalid: how many proposals were not finite.
+    """
+
+    positions: np.ndarray
+    log_density: np.ndarray
+    accepted: np.ndarray
+    invalid: int = 0
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def only(self, steps: Any) -> "Block":
+        """Some of the steps, by a slice or a mask."""
+        return Block(self.positions[steps], self.log_density[steps], self.accepted[steps])
+
+    @staticmethod
+    def join(blocks: "list[Block]") -> "Block":
+        """One after the other."""
+        return Block(
+            np.concatenate([block.positions for block in blocks]),
+            np.concatenate([block.log_density for block in blocks]),
+            np.concatenate([block.accepted for block in blocks]),
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Chains:
+    """Chains that are ready to run.
+
+    Attributes:
+        kernel, whitening, target: what moves the chains; without a target there is no Metropolis
+            step, and log densities are NaN.
+        metropolis: whether proposals may be rejected.
+        tries: proposals for each step, of which one may be taken.
+        length: steps of one block.
+        draws: steps to take.
+        start: where the chains begin.
+        key: of all steps.
+    """
+
+    kernel: AbstractKernel
+    whitening: Whitening
+    target: AbstractTarget | None
+    metropolis: bool
+    tries: int
+    length: int
+    draws: int
+    start: ChainState
+    key: PRNGKeyArray
+
+    def compile(self) -> None:
+        """Compile the block ahead of its first run; quick if it was compiled before."""
+        compiled: Any = advance  # its type does not tell of `lower`
+        compiled.lower(*self._arguments(self.start, 0)).compile()
+
+    def blocks(self) -> Iterator[Block]:
+        """The draws. The next block is under way while the last is looked at."""
+        state, pending, left = self.start, None, 0
+        for first in range(0, self.draws, self.length):
+            state, steps = advance(*self._arguments(state, first))
+            if pending is not None:
+                yield _fetch(pending, left)
+            pending, left = steps, min(self.length, self.draws - first)
+        if pending is not None:
+            yield _fetch(pending, left)
+
+    def _arguments(self, state: ChainState, first: int) -> tuple[Any, ...]:
+        things = (self.kernel, self.whitening, self.target, state, self.key, jnp.array(first))
+        return (*things, self.length, self.metropolis, self.tries)
+
+
+@eqx.filter_jit
+def advance(
+    kernel: AbstractKernel,
+    whitening: Whitening,
+    target: AbstractTarget | None,
+    state: ChainState,
+    key: PRNGKeyArray,
+    first: Int[Array, ""],
+    length: int,
+    metropolis: bool,
+    tries: int,
+) -> tuple[ChainState, Steps]:
+    """`length` steps from step number `first` on; the steps' points are no longer whitened."""
+    keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(first + jnp.arange(length))
+    log_density = _whitened_log_density(whitening, target)
+    if not metropolis:
+        state, steps = _forward(kernel, whitening, state, keys)
+        flat = log_density(steps.points.reshape(-1, steps.points.shape[-1]))
+        steps = steps._replace(log_density=flat.reshape(steps.log_density.shape))
+    elif proposes_ahead(kernel):
+        state, steps = independence(kernel, log_density, state, keys, tries)
+    else:
+        state, steps = hastings(kernel, log_density, state, keys)
+    return state, steps._replace(points=whitening.colour(steps.points))
+
+
+@eqx.filter_jit
+def start_state(
+    kernel: AbstractKernel,
+    whitening: Whitening,
+    target: AbstractTarget | None,
+    points: Points,
+    metropolis: bool,
+) -> ChainState:
+    """The state of chains at whitened points; densities only where a Metropolis step needs them."""
+    nothing = jnp.zeros(len(points))
+    if not metropolis:
+        return ChainState(points, nothing, nothing)
+    log_p = _whitened_log_density(whitening, target)(points)
+    log_q = kernel.log_densities(points, points) if proposes_ahead(kernel) else nothing
+    return ChainState(points, log_p, log_p - log_q)
+
+
+def proposes_ahead(kernel: AbstractKernel) -> TypeGuard[AbstractTractableKernel]:
+    """Whether all proposals can be made before the first is judged."""
+    return isinstance(kernel, AbstractTractableKernel) and not kernel.looks_at_state
+
+
+def block_length(chains: int, draws: int, tries: int = 1) -> int:
+    """Steps of one block: a power of two, so that runs of any length share a few traces.
+
+    The longest that fits `BLOCK_PROPOSALS` and computes at most a tenth in vain.
+    """
+    longest = max(1, BLOCK_PROPOSALS // (chains * tries))
+    length = 1 << (longest.bit_length() - 1)
+    while length > 1 and -draws % length > _WASTE * draws:
+        length //= 2
+    return length
+
+
+def _whitened_log_density(whitening: Whitening, target: AbstractTarget | None) -> LogDensity:
+    if target is None:
+        return lambda points: jnp.full(len(points), jnp.nan)
+    return lambda points: target.log_densities(whitening.colour(points))
+
+
+def _forward(
+    kernel: AbstractKernel, whitening: Whitening, state: ChainState, keys: PRNGKeyArray
+) -> tuple[ChainState, Steps]:
+    """Every proposal is taken, unless it is not finite: then the chain stays."""
+
+    def step(
+        points: Points, given: tuple[PRNGKeyArray, Array | None]
+    ) -> tuple[Points, tuple[Array, Array]]:
+        key, new = given
+        if new is None:
+            new = kernel.propose_batch(key, points)
+        valid = jnp.all(jnp.isfinite(whitening.colour(new)), axis=-1)
+        points = jnp.where(valid[:, None], new, points)
+        return points, (points, valid)
+
+    proposals = None
+    if proposes_ahead(kernel):
+        proposals = proposals_ahead(kernel, state.points, keys)[0][:, 0]
+    last, (points, valid) = jax.lax.scan(step, state.points, (keys, proposals))
+    steps = Steps(points, jnp.zeros(valid.shape), valid, jnp.sum(~valid))
+    return state._replace(points=last), steps
+
+
+def _fetch(steps: Steps, count: int) -> Block:
+    """To the host, without the steps beyond the end of the run."""
+    positions, log_density, accepted = (np.asarray(array)[:count] for array in steps[:3])
+    return Block(positions, log_density, accepted, int(steps.invalid))

@@ -1,0 +1,201 @@
+"""The run folder: everything about one run in one place, there in full or not at all.
+
+settings.json       what was run: target, method, settings, versions, times, warnings
+draws.zarr          the draws, for `Draws.load`, ArviZ and xarray
+diagnostics.json    the figures of the summary
+summary.txt         the summary as a person reads it
+plots/*.png         pictures
+"""
+
+import dataclasses
+import datetime
+import importlib.metadata
+import json
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from salmc.errors import OutputError
+from salmc.sampling.atomic import new_folder
+from salmc.sampling.draws import Draws
+from salmc.sampling.store import load_draws, write_zarr
+from salmc.target import AbstractTarget
+
+if TYPE_CHECKING:
+    from salmc.diagnostics.summary import Summary
+
+FORMAT = "salmc-run-1"
+Plotter = Callable[[Draws, Path], tuple[str, ...]]
+"""Writes pictures of draws into a folder; returns what went wrong, in words."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RunFolder:
+    """A run folder that was opened again.
+
+    Attributes:
+        path: the folder.
+        draws: the draws, with their target where it is one of the built-in ones or was given.
+        settings: the content of `settings.json`.
+        diagnostics: the content of `diagnostics.json`; empty if the run was interrupted before it.
+        summary: the content of `summary.txt`.
+        plots: the pictures.
+    """
+
+    path: Path
+    draws: Draws
+    settings: dict[str, Any]
+    diagnostics: dict[str, Any]
+    summary: str
+    plots: tuple[Path, ...]
+
+
+def write_run(
+    draws: Draws,
+    path: str | Path,
+    *,
+    summary: "Summary | None" = None,
+    spec: str | None = None,
+    plots: Plotter | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write a run folder.
+
+    Args:
+        draws: the draws of the run.
+        path: the folder to make.
+        summary: what `draws.summary()` gave.
+        spec: how the target was named, so that the folder tells it.
+        plots: writes the pictures; what goes wrong there is added to the warnings of the draws.
+        overwrite: whether a run folder that is there already is replaced.
+
+    Raises:
+        OutputError: if the folder exists already or cannot be written.
+    """
+    with new_folder(path, overwrite=overwrite, ours=is_ours) as working:
+        if plots is not None:
+            (working / "plots").mkdir()
+            troubles = plots(draws, working / "plots")
+            draws = dataclasses.replace(draws, warnings=(*draws.warnings, *troubles))
+        write_zarr(draws, working / "draws.zarr")
+        write_json(working / "settings.json", _settings(draws, spec))
+        write_json(working / "diagnostics.json", {} if summary is None else _figures(summary))
+        text = "The run was interrupted before its diagnostics." if summary is None else summary
+        (working / "summary.txt").write_text(f"{text}\n", encoding="utf-8")
+    return Path(path)
+
+
+def open_run(path: str | Path, target: AbstractTarget | None = None) -> RunFolder:
+    """Open a run folder again.
+
+    Args:
+        path: the folder.
+        target: the target of the run. A built-in target is found by its name; your own is code,
+            which is never run by opening a folder, so give it if you need it.
+
+    Raises:
+        OutputError: if the folder is missing, damaged, or not of salmc.
+    """
+    place = Path(path).expanduser()
+    settings = read_json(place / "settings.json", place)
+    if settings.get("format") != FORMAT:
+        raise OutputError(f"{place} is not a run folder of this version of salmc.")
+    target = target if target is not None else _built_in(settings.get("target_spec"))
+    draws = load_draws(place / "draws.zarr", target)
+    diagnostics = read_json(place / "diagnostics.json", place)
+    try:
+        summary = (place / "summary.txt").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OutputError(f"{place} is damaged: summary.txt cannot be read.") from error
+    plots = tuple(sorted((place / "plots").glob("*.png")))
+    return RunFolder(place, draws, settings, diagnostics, summary.rstrip("\n"), plots)
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether salmc wrote this folder, so that it may be replaced."""
+    try:
+        mark = read_json(folder / "settings.json", folder).get("format", "")
+    except OutputError:
+        return False
+    return str(mark).startswith("salmc-")
+
+
+def read_json(file: Path, folder: Path) -> dict[str, Any]:
+    """A JSON object of a folder, or one sentence about what is wrong with it."""
+    if not folder.is_dir():
+        raise OutputError(f"There is no run folder at {folder}.")
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise OutputError(f"{folder} is not a run folder: it has no {file.name}.") from error
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{folder} is damaged: {file.name} cannot be read.") from error
+    if not isinstance(content, dict):
+        raise OutputError(f"{folder} is damaged: {file.name} does not hold what it should.")
+    return content
+
+
+def write_json(file: Path, content: dict[str, Any]) -> None:
+    """JSON that every reader accepts: NaN and infinities, which JSON lacks, become null."""
+    text = json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+    file.write_text(text + "\n", encoding="utf-8")
+
+
+def versions() -> dict[str, str]:
+    """What the run was made with."""
+    packages = ("salmc", "jax", "jaxlib", "numpy")
+    found = {name: importlib.metadata.version(name) for name in packages}
+    return {**found, "python": platform.python_version(), "platform": platform.platform()}
+
+
+def now() -> str:
+    """The time, to the second, with its zone."""
+    return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def _settings(draws: Draws, spec: str | None) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "written": now(),
+        "target_spec": spec,
+        "target": None if draws.target is None else draws.target.name,
+        "dim": draws.dim,
+        "names": list(draws.names),
+        "method": draws.method,
+        "kind": draws.kind,
+        "settings": draws.settings,
+        "seconds": draws.seconds,
+        "compile_seconds": draws.compile_seconds,
+        "warnings": list(draws.warnings),
+        "versions": versions(),
+    }
+
+
+def _figures(summary: "Summary") -> dict[str, Any]:
+    """The figures, and the same as the cells of a table, so that it can be shown again."""
+    table = {"columns": summary.columns, "rows": summary.rows(), "figures": summary.figures()}
+    return {**summary.to_json(), "table": table}
+
+
+def _built_in(spec: Any) -> AbstractTarget | None:
+    from salmc.targets import TARGETS
+    from salmc.targets.loading import load_target
+
+    return load_target(spec) if isinstance(spec, str) and spec in TARGETS else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    return value

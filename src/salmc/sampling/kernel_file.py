@@ -1,0 +1,211 @@
+"""The `.salmc` file: a trained kernel and all it needs, in one zip archive.
+
+    header.json      format, versions, what the kernel is, settings, and a checksum of each array
+    arrays/*.npy     weights, whitening, pool, training history
+
+The arrays are plain NumPy files, so `numpy.load` opens the archive as well. Nothing is pickled and
+no code is stored: the kernel is built anew from its description by the class that is registered
+under its name, and its weights are put in place one by one.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from salmc.errors import OutputError
+from salmc.kernels.base import AbstractKernel
+from salmc.kernels.whitening import Whitening
+from salmc.sampling.atomic import final_place, new_file, output_errors
+from salmc.sampling.folder import now, versions
+
+FORMAT = "salmc-kernel"
+FORMAT_VERSION = 1
+_HEADER = "header.json"
+_WHITENING = ("mean", "forward_matrix", "inverse_matrix")
+
+
+class StoredKernel(NamedTuple):
+    """What a `.salmc` file holds."""
+
+    kernel: AbstractKernel
+    whitening: Whitening
+    pool: np.ndarray
+    method: str
+    settings: dict[str, Any]
+    history: dict[str, np.ndarray]
+    seconds: dict[str, float]
+    target: dict[str, Any]
+    """`name`, `dim` and `log_density` at the first points of the pool; empty without a target."""
+
+
+def write_kernel(stored: StoredKernel, path: str | Path) -> Path:
+    """Write a `.salmc` file, in full or not at all; one that is there is replaced.
+
+    Raises:
+        OutputError: if the file cannot be written, or the kernel's class is not registered.
+    """
+    kernel = stored.kernel
+    if _registered().get(kernel.name) is not type(kernel):
+        raise OutputError(
+            f"The kernel `{kernel.name}` cannot be saved, because its class is not known when it "
+            f'is loaded. Register it: salmc.kernels.KERNELS["{kernel.name}"] = '
+            f"{type(kernel).__name__}."
+        )
+    arrays = {f"kernel/{i}": leaf for i, leaf in enumerate(_weights(kernel))}
+    arrays |= {f"whitening/{name}": getattr(stored.whitening, name) for name in _WHITENING}
+    arrays |= {f"history/{name}": np.asarray(value) for name, value in stored.history.items()}
+    arrays["pool"] = stored.pool
+    contents = {f"arrays/{name}.npy": _to_bytes(value) for name, value in arrays.items()}
+    header = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "written": now(),
+        "versions": versions(),
+        "kernel": {"name": kernel.name, "description": kernel.description()},
+        "method": stored.method,
+        "settings": stored.settings,
+        "seconds": stored.seconds,
+        "target": stored.target,
+        "checksums": {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()},
+    }
+    place = final_place(path)
+    with output_errors(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(place) as working, zipfile.ZipFile(working, "w") as archive:
+        archive.writestr(_HEADER, json.dumps(header, indent=2, ensure_ascii=False))
+        for name, data in contents.items():
+            archive.writestr(name, data)
+    return Path(path)
+
+
+def read_kernel(path: str | Path) -> StoredKernel:
+    """Read a `.salmc` file.
+
+    Raises:
+        OutputError: if it is missing, damaged, of a newer format, or not of salmc.
+    """
+    place = Path(path).expanduser()
+    header, arrays = _read(place)
+    try:
+        kernel = _rebuild(header["kernel"], _numbered(arrays, "kernel/"), place)
+        whitening = Whitening(*(jnp.asarray(arrays[f"whitening/{name}"]) for name in _WHITENING))
+        history = {
+            name.removeprefix("history/"): value
+            for name, value in arrays.items()
+            if name.startswith("history/")
+        }
+        seconds = {name: float(value) for name, value in header["seconds"].items()}
+        described = (header["method"], header["settings"], history, seconds, header["target"])
+        return StoredKernel(kernel, whitening, arrays["pool"], *described)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise OutputError(
+            f"{place} is damaged: its header does not hold what it should."
+        ) from error
+
+
+def _read(place: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays, checked."""
+    if not place.is_file():
+        kind = "is a folder, not a kernel file" if place.is_dir() else "does not exist"
+        raise OutputError(f"{place} {kind}.")
+    if not zipfile.is_zipfile(place):
+        raise OutputError(f"{place} is damaged or not a kernel file of salmc.")
+    try:
+        with zipfile.ZipFile(place) as archive:
+            if _HEADER not in archive.namelist():
+                raise OutputError(f"{place} is not a kernel file of salmc.")
+            header = json.loads(archive.read(_HEADER))
+            _check_format(header, place)
+            contents = {name: archive.read(name) for name in header["checksums"]}
+        damaged = [
+            name
+            for name, expected in header["checksums"].items()
+            if hashlib.sha256(contents[name]).hexdigest() != expected
+        ]
+        arrays = {
+            name.removeprefix("arrays/").removesuffix(".npy"): np.load(
+                io.BytesIO(data), allow_pickle=False
+            )
+            for name, data in contents.items()
+            if name not in damaged
+        }
+    except OutputError:
+        raise
+    # A damaged archive fails in as many ways as it has bytes: any of them means the same here.
+    except Exception as error:
+        raise OutputError(f"{place} is damaged: it cannot be read in full.") from error
+    if damaged:
+        raise OutputError(f"{place} is damaged: {', '.join(damaged)} changed since saving.")
+    return header, arrays
+
+
+def _check_format(header: Any, place: Path) -> None:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise OutputError(f"{place} is not a kernel file of salmc.")
+    version = header.get("format_version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        made_with = header.get("versions", {}).get("salmc", "a newer version")
+        raise OutputError(
+            f"{place} has format {version}, and this version of salmc reads formats up to "
+            f"{FORMAT_VERSION}. It was written by salmc {made_with}: update salmc."
+        )
+
+
+def _rebuild(described: dict[str, Any], weights: list[np.ndarray], place: Path) -> AbstractKernel:
+    """The kernel of a description, with stored weights in the place of its own."""
+    name, kernels = described["name"], _registered()
+    if name not in kernels:
+        raise OutputError(
+            f"{place} holds a kernel `{name}`, which this version of salmc does not know. "
+            f"There are {', '.join(kernels) or 'none'}; your own is made known by "
+            f'salmc.kernels.KERNELS["{name}"] = its class.'
+        )
+    try:
+        untrained = kernels[name].from_description(described["description"])
+    except Exception as error:
+        raise OutputError(
+            f"{place} holds a kernel `{name}` that cannot be built by this version of salmc: "
+            f"{type(error).__name__}: {' '.join(str(error).split())}"
+        ) from error
+    own = _weights(untrained)
+    shapes = [(np.shape(leaf), leaf.dtype.kind) for leaf in own]
+    if shapes != [(leaf.shape, leaf.dtype.kind) for leaf in weights]:
+        raise OutputError(
+            f"{place} holds a kernel `{name}` whose weights do not fit what this version of salmc "
+            "builds from its description."
+        )
+    # In the precision of this process: a file from one with 64 bits opens in one with 32.
+    trained = [jnp.asarray(leaf, dtype=like.dtype) for leaf, like in zip(weights, own, strict=True)]
+    dynamic, static = eqx.partition(untrained, eqx.is_array)
+    return eqx.combine(jax.tree.unflatten(jax.tree.structure(dynamic), trained), static)
+
+
+def _weights(kernel: AbstractKernel) -> list[Any]:
+    """The array leaves of a kernel in tree order."""
+    return jax.tree.leaves(eqx.filter(kernel, eqx.is_array))
+
+
+def _numbered(arrays: dict[str, np.ndarray], prefix: str) -> list[np.ndarray]:
+    count = sum(name.startswith(prefix) for name in arrays)
+    return [arrays[f"{prefix}{i}"] for i in range(count)]
+
+
+def _to_bytes(array: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, np.asarray(array), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _registered() -> dict[str, Any]:
+    # Not at import time: the registry imports every kernel, and users add their own to it.
+    import salmc.kernels
+
+    return getattr(salmc.kernels, "KERNELS", {})

@@ -1,0 +1,156 @@
+"""Metropolis-Hastings over vectorised chains, in whitened coordinates.
+
+A proposal x' ~ q(·|x) is taken with probability
+
+    min{1, p(x') q(x|x') / (p(x) q(x'|x))}                                          `hastings`
+
+which leaves p invariant whatever q is. If q does not look at x, the proposals of many steps come
+from one batch and only a tiny scan over their weights w = p/q is left. With k tries for each step,
+one of them is picked with probability w_j / W, W = Σ w, and taken with probability
+
+    min{1, W / (W − w_j + w(x))}                                                 `independence`
+
+which is exact for every k (multiple-try Metropolis with independent proposals) and the ratio above
+for k = 1. A kernel without a proposal density leaves q out,
+
+    min{1, p(x') / p(x)},
+
+the ratio that the paper reports; it is not exact unless q happens to be symmetric.
+
+A proposal that is not finite, or whose own density is not, is rejected and counted. The same pair
+of points is rejected in both directions, so this keeps the chain exact.
+
+Reference: Liu, Liang and Wong, "The multiple-try method and local optimization in Metropolis
+sampling", JASA 2000; Martino, "A review of multiple try MCMC", 2018.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
+from salmc.target import Points
+
+LogDensity = Callable[[Points], Float[Array, " n"]]
+"""log p up to a constant, at n whitened points; −inf where it is zero or not defined."""
+
+
+class ChainState(NamedTuple):
+    """Where the chains are."""
+
+    points: Float[Array, "chains dim"]
+    """Whitened."""
+    log_density: Float[Array, " chains"]
+    log_weight: Float[Array, " chains"]
+    """log p − log q; only kernels that do not look at the state use it."""
+
+
+class Steps(NamedTuple):
+    """What the chains did, step by step."""
+
+    points: Float[Array, "steps chains dim"]
+    log_density: Float[Array, "steps chains"]
+    accepted: Bool[Array, "steps chains"]
+    invalid: Int[Array, ""]
+    """Proposals that were not finite."""
+
+
+def hastings(
+    kernel: AbstractKernel, log_density: LogDensity, state: ChainState, keys: PRNGKeyArray
+) -> tuple[ChainState, Steps]:
+    """One step for each key; q is computed both ways where the kernel knows it."""
+
+    def step(
+        state: ChainState, key: PRNGKeyArray
+    ) -> tuple[ChainState, tuple[Array, Array, Array, Array]]:
+        propose_key, accept_key = jax.random.split(key)
+        new, correction, valid = _propose(kernel, propose_key, state.points)
+        log_p = log_density(new)
+        ratio = log_p - state.log_density + correction
+        accepted = valid & (_log_uniform(accept_key, ratio.shape) <= ratio)
+        state = ChainState(
+            jnp.where(accepted[:, None], new, state.points),
+            jnp.where(accepted, log_p, state.log_density),
+            state.log_weight,
+        )
+        return state, (state.points, state.log_density, accepted, jnp.sum(~valid))
+
+    state, (points, values, accepted, invalid) = jax.lax.scan(step, state, keys)
+    return state, Steps(points, values, accepted, jnp.sum(invalid))
+
+
+def independence(
+    kernel: AbstractTractableKernel,
+    log_density: LogDensity,
+    state: ChainState,
+    keys: PRNGKeyArray,
+    tries: int,
+) -> tuple[ChainState, Steps]:
+    """All proposals of all steps in one batch, then the accept scan."""
+    chains, dim = state.points.shape
+    split = jax.vmap(lambda key: jax.random.split(key, 3))(keys)
+    new, log_q = proposals_ahead(kernel, state.points, split[:, 0], tries)
+    log_p = log_density(new.reshape(-1, dim)).reshape(log_q.shape)
+    valid = jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(log_q)
+    log_w = jnp.where(valid, log_p - log_q, -jnp.inf)
+
+    # argmax of log w + Gumbel noise picks j with probability w_j / W.
+    noise = jax.vmap(lambda key: jax.random.gumbel(key, (tries, chains)))(split[:, 1])
+    picked = jnp.argmax(log_w + noise, axis=1)[:, None]
+    is_picked = jnp.arange(tries)[:, None] == picked
+    best = jnp.take_along_axis(new, picked[..., None], axis=1)[:, 0]
+    best_p, best_w = (jnp.take_along_axis(v, picked, axis=1)[:, 0] for v in (log_p, log_w))
+    total = jax.nn.logsumexp(log_w, axis=1)
+    others = jax.nn.logsumexp(jnp.where(is_picked, -jnp.inf, log_w), axis=1)
+    threshold = jax.vmap(lambda key: _log_uniform(key, (chains,)))(split[:, 2])
+
+    def step(
+        state: ChainState, inputs: tuple[Array, ...]
+    ) -> tuple[ChainState, tuple[Array, Array, Array]]:
+        point, point_p, point_w, total, others, threshold = inputs
+        # Where the weights are all zero this is NaN or −inf: rejected.
+        accepted = threshold <= total - jnp.logaddexp(others, state.log_weight)
+        state = ChainState(
+            jnp.where(accepted[:, None], point, state.points),
+            jnp.where(accepted, point_p, state.log_density),
+            jnp.where(accepted, point_w, state.log_weight),
+        )
+        return state, (state.points, state.log_density, accepted)
+
+    inputs = (best, best_p, best_w, total, others, threshold)
+    state, (points, values, accepted) = jax.lax.scan(step, state, inputs)
+    return state, Steps(points, values, accepted, jnp.sum(~valid))
+
+
+def proposals_ahead(
+    kernel: AbstractTractableKernel,
+    points: Float[Array, "chains dim"],
+    keys: PRNGKeyArray,
+    tries: int = 1,
+) -> tuple[Float[Array, "steps tries chains dim"], Float[Array, "steps tries chains"]]:
+    """Proposals and log q for every step, from a kernel that does not look at the state."""
+    chains, dim = points.shape
+    ignored = jnp.tile(points, (tries, 1))
+    new, log_q = jax.vmap(lambda key: kernel.propose_with_log_density(key, ignored))(keys)
+    return new.reshape(-1, tries, chains, dim), log_q.reshape(-1, tries, chains)
+
+
+def _propose(
+    kernel: AbstractKernel, key: PRNGKeyArray, points: Points
+) -> tuple[Points, Float[Array, " n"], Bool[Array, " n"]]:
+    """Proposals, log q(x|x') − log q(x'|x), and which of them can be used."""
+    if not isinstance(kernel, AbstractTractableKernel):
+        new = kernel.propose_batch(key, points)
+        return new, jnp.zeros(len(points)), jnp.all(jnp.isfinite(new), axis=-1)
+    new, forward = kernel.propose_with_log_density(key, points)
+    backward = kernel.log_densities(points, new)
+    valid = jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(forward) & (backward < jnp.inf)
+    return new, backward - forward, valid
+
+
+def _log_uniform(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
+    # 1 − U lies in (0, 1], so that the logarithm is finite.
+    return jnp.log1p(-jax.random.uniform(key, shape))

@@ -1,0 +1,30 @@
+"""Targets: synthetic ones with known truth, posteriors of data, and those in users' own files."""
+
+from salmc.targets.banana import Banana
+from salmc.targets.funnel import Funnel
+from salmc.targets.gaussian import Gaussian
+from salmc.targets.loading import load_target
+from salmc.targets.mixtures import GaussianMixture, Mog2, Mog4, Mog6, Mog10
+from salmc.targets.posterior import Posterior
+from salmc.targets.registry import TARGETS, TargetEntry
+from salmc.targets.rings import Ring, Ring5, Rings
+from salmc.targets.transformed import Affine
+
+__all__ = [
+    "TARGETS",
+    "Affine",
+    "Banana",
+    "Funnel",
+    "Gaussian",
+    "GaussianMixture",
+    "Mog2",
+    "Mog4",
+    "Mog6",
+    "Mog10",
+    "Posterior",
+    "Ring",
+    "Ring5",
+    "Rings",
+    "TargetEntry",
+    "load_target",
+]

@@ -2,6 +2,7 @@
 
 * chains: `ess`, `rhat`, `autocorrelation`, `acceptance`;
 * a sample against the unnormalised density: `ksd`, `gradient_free_ksd`, `invariance`, `clouds`;
+* a sample against what the warm-up saw: `coverage`;
 * a sample against the truth: `mmd`, `moments`, `modes`;
 * all of them: `measure` (numbers), `verdict` (words), `summary` (both, as a table).
 """
@@ -9,6 +10,7 @@
 from salmc.diagnostics.acceptance import acceptance_rate, density_ratio_acceptance
 from salmc.diagnostics.autocorrelation import autocorrelation
 from salmc.diagnostics.clouds import CloudScore, compare_clouds
+from salmc.diagnostics.coverage import missed_share
 from salmc.diagnostics.density_fit import FittedDensity, fit_density
 from salmc.diagnostics.ess import ess_bulk, ess_known_moments, ess_per_second, ess_tail
 from salmc.diagnostics.evidence import Coordinate, Evidence
@@ -48,6 +50,7 @@ __all__ = [
     "judge",
     "ksd_squared",
     "median_bandwidth",
+    "missed_share",
     "mmd_floor",
     "mmd_squared",
     "mode_weights",

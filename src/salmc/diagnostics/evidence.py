@@ -67,6 +67,8 @@ class Evidence:
     invariance: Invariance | None = None
     moments: MomentErrors | None = None
     modes: ModeWeights | None = None
+    missed: float | None = None
+    """Share of what the warm-up found that no draw went near; see `missed_share`."""
     distinct_particles: int | None = None
     """Particles that differ by more than 1e-3 of the spread; None for chains."""
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from salmc.diagnostics.acceptance import acceptance_rate, density_ratio_acceptance
 from salmc.diagnostics.arrays import safe_scale, subset
+from salmc.diagnostics.coverage import missed_share
 from salmc.diagnostics.density_fit import fit_density
 from salmc.diagnostics.ess import ess_bulk, ess_known_moments, ess_per_second, ess_tail
 from salmc.diagnostics.evidence import Coordinate, Evidence, Invariance
@@ -65,6 +66,9 @@ class DrawsLike(Protocol):
     def warnings(self) -> tuple[str, ...]: ...
 
     @property
+    def seen(self) -> Any: ...
+
+    @property
     def names(self) -> tuple[str, ...]: ...
 
     def chains(self) -> Any: ...
@@ -113,6 +117,9 @@ def measure(draws: DrawsLike, seed: int = 0) -> Evidence:
     generator = np.random.default_rng(seed)
     size = int(np.clip(effective, FEWEST_POINTS, DISCREPANCY_POINTS))
     chosen = subset(len(sample), size, generator)
+    if draws.seen is not None:
+        missed = missed_share(np.asarray(draws.seen, dtype=np.float64), sample, seed=seed)
+        evidence = dataclasses.replace(evidence, missed=missed)
     if draws.target is None:
         figure = gradient_free_ksd_squared(sample[chosen], sample_values[chosen], seed=seed)
         return dataclasses.replace(evidence, ksd=figure, ksd_kind="gradient-free, own reference")

@@ -58,6 +58,8 @@ class Summary:
         if e.invariance is not None:
             value = f"{number(e.invariance.effect)} sd (p = {e.invariance.p_value:.2g})"
             lines.append(("bias: change under Metropolis steps", value))
+        if e.missed is not None:
+            lines.append(("bias: found in training, missed by draws", f"{e.missed:.1%}"))
         if e.mmd is not None:
             lines.append(("bias: MMD² to exact draws", _with_floor(e.mmd)))
         if e.moments is not None:

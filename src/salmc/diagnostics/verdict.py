@@ -38,6 +38,9 @@ LEAST_DISTINCT_SHARE = 0.5
 MOMENT_ERROR = 0.1
 """Allowed error of mean (in sd) and spread (relative), unless chance explains more."""
 
+MISSED_SHARE = 0.01
+"""Of what the warm-up found. A missed point is no accident, but a stray one may be of the pool."""
+
 MODE_ERROR = 0.05
 """Allowed error of a mode's weight, unless chance explains more."""
 
@@ -149,6 +152,16 @@ def _discrepancy(evidence: Evidence) -> list[str]:
     return sentences
 
 
+def _missed(evidence: Evidence) -> list[str]:
+    """Regions that the warm-up found and the draws leave out."""
+    if evidence.missed is None or evidence.missed <= MISSED_SHARE:
+        return []
+    return [
+        f"Incomplete: {evidence.missed:.0%} of what was found in training lies where no draw went. "
+        "Train longer, or use exact draws (metropolis=True) and more of them."
+    ]
+
+
 def _truth(evidence: Evidence) -> list[str]:
     """Errors against the truth, where it is known."""
     sentences = []
@@ -187,6 +200,7 @@ _CHECKS: tuple[Callable[[Evidence], list[str]], ...] = (
     _mixing,
     _collapse,
     _discrepancy,
+    _missed,
     _truth,
 )
 
@@ -216,8 +230,8 @@ def _blind_spots(evidence: Evidence) -> list[str]:
         )
     if not evidence.truth_known:
         sentences.append(
-            "Not seen: modes that no draw has visited, and wrong weights of modes far apart. "
-            "Compare with a run from a wider start."
+            "Not seen: modes that neither a draw nor the warm-up has visited, and wrong weights of "
+            "modes far apart. Compare with a run from a wider start."
         )
     if evidence.ksd_kind == "gradient-free, own reference":
         sentences.append(

@@ -30,6 +30,8 @@ class Draws:
         steps: (draw,) the number of the step at which each draw was kept.
         burn_in: leading share of the draws that `sample` leaves out ("chains" only).
         compile_seconds: wall time of compilation before the first step.
+        seen: (n, dim) what training had found of the target, where there was training: diagnostics
+            tell whether the draws went everywhere that it did.
         warnings: what went wrong on the way, in words; empty when nothing did.
     """
 
@@ -44,6 +46,7 @@ class Draws:
     steps: np.ndarray | None = None
     burn_in: float = 0.0
     compile_seconds: float = 0.0
+    seen: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

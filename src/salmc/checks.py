@@ -5,7 +5,7 @@ Inside `jit` a value may be a tracer, which has no value to check: those pass.
 """
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from salmc.errors import ArgumentError
 
 
-def fail(name: str, expectation: str, given: Any) -> None:
+def fail(name: str, expectation: str, given: Any) -> NoReturn:
     """Raise the one form of message for a bad argument."""
     raise ArgumentError(f"The `{name}` argument must be {expectation}. Got {given!r} instead.")
 

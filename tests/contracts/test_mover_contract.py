@@ -29,9 +29,13 @@ def _quick_compilation():
 EVERY = pytest.mark.parametrize("name", sorted(MOVERS))
 
 
-@eqx.filter_jit
 def steps(mover, particles, seed, count):
-    """The state after `count` steps; `count` is traced, so all counts share one compilation."""
+    """The state after `count` steps; as arrays, seed and count share one compilation."""
+    return _steps(mover, particles, jnp.asarray(seed), jnp.asarray(count))
+
+
+@eqx.filter_jit
+def _steps(mover, particles, seed, count):
     init_key, step_key = jax.random.split(jax.random.key(seed))
     dynamic, static = eqx.partition(mover.init(init_key, particles), eqx.is_array)
 
@@ -205,7 +209,7 @@ def test_gradients_are_used_only_where_declared(name):
 def test_a_bad_setting_is_an_argument_error(name, value):
     target = gaussian()
     fields = scalar_settings(MOVERS[name](target))
-    assert "step_size" in fields
+    assert fields
     for field in fields:
         with pytest.raises(ArgumentError, match=field):
             MOVERS[name](target, **{field: value})

@@ -78,11 +78,18 @@ def map_rows(
     function: Callable[..., Float[Array, "b k"]], rows: tuple[Array, ...], columns: int
 ) -> Float[Array, "n k"]:
     """`function` of all rows, called on blocks of them so that block × columns stays small."""
+    results = map_blocks(function, rows, columns)
+    return results.reshape(-1, results.shape[2])[: len(rows[0])]
+
+
+def map_blocks(
+    function: Callable[..., Float[Array, "b k"]], rows: tuple[Array, ...], columns: int
+) -> Float[Array, "blocks b k"]:
+    """As `map_rows`, but the blocks stay apart; the last may be filled up with rows of zeros."""
     count = len(rows[0])
-    block_size = max(1, _BLOCK_ENTRIES // columns)
-    if count <= block_size:
-        return function(*rows)
-    blocks = -(-count // block_size)
+    blocks = -(-count * columns // _BLOCK_ENTRIES)
+    if blocks <= 1:
+        return function(*rows)[None]
     # Equal blocks: rounding up from the target size would pad almost a whole block.
     block_size = -(-count // blocks)
 
@@ -90,8 +97,7 @@ def map_rows(
         padding = ((0, blocks * block_size - count),) + ((0, 0),) * (array.ndim - 1)
         return jnp.pad(array, padding).reshape(blocks, block_size, *array.shape[1:])
 
-    results = jax.lax.map(lambda block: function(*block), tuple(cut(array) for array in rows))
-    return results.reshape(blocks * block_size, *results.shape[2:])[:count]
+    return jax.lax.map(lambda block: function(*block), tuple(cut(array) for array in rows))
 
 
 def kernel_product(

@@ -14,7 +14,9 @@ The potentials u_i v_j = γ_i, a constant to be set by hand in the original, fol
 conditions here. The rows of the plan have equal mass, so γ_i ∝ 1/Σ_j e^{−c_ij/λ}: with a = 0 the
 force is then −∇ log of the particles' kernel density estimate, the entropy's own force. And each
 coordinate's force F satisfies E[(x − E x) F] = 1, as −∇ log ν does for every density ν: this
-makes up for the smoothing of the kernel, which would leave the cloud too narrow.
+makes up for the smoothing of the kernel, which would leave the cloud too narrow. It does so for
+the cloud as a whole, and overshoots on thin curved densities: a banana comes out half as wide
+again, and wants a smaller λ. In ten dimensions a smaller λ lets the particles collapse.
 
 Reference: Chen et al., "A unified particle-optimization framework for scalable Bayesian
 sampling", 2018, sec. 4. The paper builds AL-MC on it (eq. 5 and 6).

@@ -17,8 +17,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: $(READY) ## Move particles onto the six modes of Mog6 and show what came of it
-	$(BIN)/salmc run mog6 --method ag-svgd --out runs/demo --overwrite
+demo: $(READY) ## Learn to sample the six modes of Mog6 and show what came of it
+	$(BIN)/salmc run mog6 --out runs/demo --overwrite
 
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n auto -m "not slow"

@@ -11,6 +11,8 @@ NAMES = (
     "affine_change",
     "mog10",
     "tuning",
+    "learned_kernels",
+    "ablation",
 )
 
 

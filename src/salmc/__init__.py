@@ -4,7 +4,9 @@ The folders are the way of the data:
 
     target, targets/   an unnormalised log density, and ready-made ones
     movers/            rules that move particles toward a target: AG-SVGD, SVGD, SGLD, …
-    sampling/          `run` a mover, keep `Draws`, write and read them
+    kernels/           learned transitions x' = G(x, ξ): flow (exact), MLP (the paper's)
+    sampling/          `run` a mover, sample a kernel, keep `Draws`, write and read them
+    learning/          `fit`: train a kernel on a density (SAL-MC) or on samples (AL-MC)
     diagnostics/       ESS, R-hat, MMD, Stein discrepancies; a summary with a verdict
     report/            pictures
     cli/               the `salmc` command
@@ -12,7 +14,7 @@ The folders are the way of the data:
 
 from importlib.metadata import version
 
-from salmc import diagnostics, movers, targets
+from salmc import diagnostics, kernels, learning, movers, targets
 from salmc.errors import (
     ArgumentError,
     NotDifferentiableError,
@@ -20,9 +22,11 @@ from salmc.errors import (
     SalmcError,
     TargetError,
 )
+from salmc.learning.fit import fit
 from salmc.sampling.draws import Draws
 from salmc.sampling.folder import RunFolder, open_run
 from salmc.sampling.run import run
+from salmc.sampling.sampler import Sampler, load
 from salmc.target import AbstractTarget, Target
 
 __version__ = version("salmc")
@@ -35,9 +39,14 @@ __all__ = [
     "OutputError",
     "RunFolder",
     "SalmcError",
+    "Sampler",
     "Target",
     "TargetError",
     "diagnostics",
+    "fit",
+    "kernels",
+    "learning",
+    "load",
     "movers",
     "open_run",
     "run",

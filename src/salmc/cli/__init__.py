@@ -7,6 +7,7 @@ import typer
 from salmc.cli.compare import compare
 from salmc.cli.lists import list_methods, list_targets
 from salmc.cli.run import run
+from salmc.cli.sample import sample
 from salmc.cli.show import show
 
 app = typer.Typer(
@@ -19,6 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run)
+app.command("sample")(sample)
 app.command("compare")(compare)
 app.command("show")(show)
 app.command("targets")(list_targets)

@@ -1,7 +1,9 @@
 """`salmc compare`: several methods on one target, from one start and seed, in one table."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +16,9 @@ from salmc.cli.console import (
     output,
     reason,
 )
-from salmc.cli.run import judge, sample
+from salmc.cli.ending import judge
+from salmc.cli.run import STEPS, move
+from salmc.cli.train import Plan, draw, learn, learning_settings
 from salmc.errors import ArgumentError, SalmcError
 
 if TYPE_CHECKING:
@@ -22,22 +26,34 @@ if TYPE_CHECKING:
 
     from salmc.movers.base import AbstractMover
     from salmc.report.comparison_folder import Comparison, Result
+    from salmc.sampling.draws import Draws
     from salmc.target import AbstractTarget
 
 
 def compare(
     target: Annotated[str, typer.Argument(help="A built-in target, or my_model.py:name.")],
     methods: Annotated[
-        str, typer.Option(help="Names of methods with commas between; `salmc methods` lists them.")
-    ] = "ag-svgd,a-svgd,svgd,sgld",
+        str,
+        typer.Option(
+            help="Names with commas between; `salmc methods` lists them. sal-mc:mlp is sal-mc with "
+            "the kernel mlp."
+        ),
+    ] = "sal-mc,ag-svgd,a-svgd,svgd,sgld",
     particles: Annotated[int, typer.Option(help="Number of particles or chains.")] = 400,
-    steps: Annotated[int, typer.Option(help="Number of steps.")] = 1000,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of steps.", show_default=f"as the kernel needs; {STEPS} for movers"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same draws.")] = 0,
     start: Annotated[
         str, typer.Option(help="auto, or normal:V for a start from N(0, V I).")
     ] = "auto",
     keep: Annotated[int, typer.Option(help="About how many of the steps to keep.")] = 200,
-    out: Annotated[Path | None, typer.Option(help="The folder to write. [default: runs/…]")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder to write.", show_default="runs/…")
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a folder that salmc wrote.")
     ] = False,
@@ -47,45 +63,50 @@ def compare(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Run several methods on one target, from the same start, and compare them."""
+    """Run several methods on one target and compare them; movers begin from the same start."""
     with one_sentence(debug=debug, spec=target), Interrupts() as interrupts:
         from salmc import checks
         from salmc.cli import tables
-        from salmc.cli.options import find_method, parse_start
+        from salmc.cli.options import parse_start
         from salmc.cli.place import choose_folder, write_somewhere
         from salmc.report.comparison_folder import Comparison, write_comparison
         from salmc.sampling.atomic import check_place
         from salmc.sampling.folder import is_ours
         from salmc.targets.loading import load_target
 
-        for name, value, least in (("steps", steps, 1), ("keep", keep, 1), ("seed", seed, 0)):
+        mover_steps = STEPS if steps is None else steps
+        for name, value, least in (("steps", mover_steps, 1), ("keep", keep, 1), ("seed", seed, 0)):
             checks.integer(name, value, least)
         checks.integer("particles", particles, 2)
         variance = parse_start(start)
-        movers = [find_method(name) for name in _split(methods)]
+        contenders = [_contender(name, seed, steps) for name in _split(methods)]
         folder = choose_folder(out, ("compare", target))
         check_place(folder, overwrite=overwrite, ours=is_ours)
         loaded = load_target(target)
-        beginning = _start(loaded, variance, particles, seed)
+        beginning: Any = None
+        if not all(isinstance(contender, Plan) for _, contender in contenders):
+            beginning = _start(loaded, variance, particles, seed)
 
-        results = []
-        for mover in movers:
-            if interrupts.seen:
-                break
-            result = _result(
-                mover,
-                loaded,
+        def draws_of(contender: "Plan | type[AbstractMover]") -> "Draws":
+            if isinstance(contender, Plan):
+                return _learn(contender, loaded, quiet=quiet)
+            return move(
+                contender(loaded),
                 beginning,
-                steps,
+                mover_steps,
                 seed,
                 keep,
                 quiet=quiet,
-                debug=debug,
                 interrupts=interrupts,
             )
-            results.append(result)
+
+        results = []
+        for label, contender in contenders:
+            if interrupts.seen:
+                break
+            results.append(_result(label, partial(draws_of, contender), debug=debug))
         settings = {
-            "methods": [mover.name for mover in movers],
+            "methods": [label for label, _ in contenders],
             "particles": particles,
             "steps": steps,
             "seed": seed,
@@ -126,6 +147,33 @@ def _split(methods: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _contender(
+    label: str, seed: int, steps: int | None
+) -> "tuple[str, Plan | type[AbstractMover]]":
+    """A mover, or what to learn: "sal-mc", or with another kernel "sal-mc:mlp"."""
+    from salmc import checks
+    from salmc.cli.options import find_method
+    from salmc.kernels import KERNELS
+
+    name, colon, kernel = label.partition(":")
+    mover = find_method(name)
+    if name == "al-mc":
+        raise ArgumentError("The method al-mc learns from samples, so it cannot be compared here.")
+    if mover is not None:
+        if colon:
+            raise ArgumentError(f"The method {name} is a mover and has no kernel. Got {label!r}.")
+        return label, mover
+    if colon:
+        checks.choice("kernel", kernel, tuple(KERNELS))
+    return label, Plan(name, {}, seed, steps, kernel or None)
+
+
+def _learn(plan: Plan, target: "AbstractTarget", *, quiet: bool) -> "Draws":
+    """Train and draw, as `salmc run` does."""
+    sampler = learn(plan, target, None, learning_settings(plan, target.dim), quiet)
+    return draw(plan, sampler, quiet=quiet)
+
+
 def _start(
     target: "AbstractTarget", variance: float | None, particles: int, seed: int
 ) -> "jax.Array":
@@ -139,25 +187,12 @@ def _start(
     return find_start(target, jax.random.key(seed), particles)
 
 
-def _result(
-    mover_class: "type[AbstractMover]",
-    target: "AbstractTarget",
-    beginning: "jax.Array",
-    steps: int,
-    seed: int,
-    keep: int,
-    *,
-    quiet: bool,
-    debug: bool,
-    interrupts: Interrupts,
-) -> "Result":
+def _result(name: str, make: "Callable[[], Draws]", *, debug: bool) -> "Result":
     """What one method reached; one that cannot work on this target says so in its line."""
     from salmc.report.comparison_folder import Result
 
-    name = mover_class.name
     try:
-        mover = mover_class(target)
-        draws = sample(mover, beginning, steps, seed, keep, quiet=quiet, interrupts=interrupts)
+        draws = make()
     except KeyboardInterrupt:
         return Result(name, trouble="Interrupted before its first step.")
     except Exception as error:
@@ -165,10 +200,11 @@ def _result(
         if debug:
             raise
         return Result(name, trouble=str(error) if isinstance(error, SalmcError) else reason(error))
+    seconds = sum(draws.settings.get("training_seconds", {}).values())
     draws, summary = judge(draws)
     if summary is None:
-        return Result(name, draws, trouble=draws.warnings[-1])
-    return Result(name, draws, summary.to_json())
+        return Result(name, draws, trouble=draws.warnings[-1], training_seconds=seconds)
+    return Result(name, draws, summary.to_json(), training_seconds=seconds)
 
 
 def _stop_without_draws(compared: "Comparison", interrupts: Interrupts) -> None:

@@ -1,5 +1,6 @@
 """`salmc targets` and `salmc methods`: what there is, one line each."""
 
+import dataclasses
 from typing import Annotated
 
 import typer
@@ -25,17 +26,31 @@ def list_methods(
         bool, typer.Option("--settings", help="Also list what --set can set.")
     ] = False,
 ) -> None:
-    """List the methods, and whether they need a gradient."""
+    """List the methods, whether they need a gradient, and the kernels that can be learned."""
     with one_sentence(debug=False):
         from salmc.cli.options import setting_names
+        from salmc.kernels import KERNELS, AbstractTractableKernel
+        from salmc.learning.fit import METHODS
+        from salmc.learning.settings import LearningSettings
         from salmc.movers import MOVERS
 
         table = _table("method", "gradient", "what it is", *(["settings"] if settings else []))
+        learning = [field.name for field in dataclasses.fields(LearningSettings)]
+        for name, explanation in METHODS.items():
+            more = [f"[dim]{', '.join(learning)}[/]"] if settings else []
+            table.add_row(name, "[green]not needed[/]", explanation, *more)
         for name, mover in MOVERS.items():
             gradient = "needed" if mover.requires_gradient else "[green]not needed[/]"
             more = [f"[dim]{', '.join(setting_names(mover))}[/]"] if settings else []
             table.add_row(name, gradient, mover.explanation, *more)
         output().print(table)
+        kernels = _table("kernel", "exact draws", "what it is")
+        for name, kernel in KERNELS.items():
+            exact = issubclass(kernel, AbstractTractableKernel)
+            kernels.add_row(name, "[green]yes[/]" if exact else "no", kernel.explanation)
+        output().print()
+        output().print(kernels)
+        output().print("[dim]Learned by sal-mc and al-mc: salmc run mog6 --kernel mlp[/]")
 
 
 def _table(*columns: str) -> Table:

@@ -33,15 +33,31 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
     return settings
 
 
-def find_method(name: str) -> "type[AbstractMover]":
-    """The mover called `name`."""
+def find_method(name: str) -> "type[AbstractMover] | None":
+    """The mover called `name`; None for a method that learns a kernel."""
     from salmc.movers import MOVERS
 
     if name in MOVERS:
         return MOVERS[name]
-    near = difflib.get_close_matches(name.lower(), MOVERS, n=2, cutoff=0.6)
-    remedy = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(MOVERS)}."
+    from salmc.learning.fit import METHODS
+
+    if name in METHODS:
+        return None
+    known = [*METHODS, *MOVERS]
+    near = difflib.get_close_matches(name.lower(), known, n=2, cutoff=0.6)
+    remedy = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(known)}."
     raise ArgumentError(f"There is no method `{name}`. {remedy}")
+
+
+def refuse(why: str, **given: Any) -> None:
+    """Options that mean nothing here are an error; None was not given.
+
+    Raises:
+        ArgumentError: that names the first of them and says why.
+    """
+    for name, value in given.items():
+        if value is not None:
+            raise ArgumentError(f"The `--{name.replace('_', '-')}` option {why}")
 
 
 def setting_names(method: "type[AbstractMover]") -> tuple[str, ...]:

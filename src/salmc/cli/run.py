@@ -1,42 +1,53 @@
 """`salmc run`: one method on one target, judged and written to a folder."""
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from salmc.cli.console import (
-    BAD_INPUT,
-    INTERRUPTED,
-    Interrupts,
-    complain,
-    one_sentence,
-    output,
-    reason,
-)
+from salmc.cli.console import Interrupts, one_sentence
+from salmc.cli.ending import Ending
 
 if TYPE_CHECKING:
-    from salmc.diagnostics.summary import Summary
     from salmc.movers.base import AbstractMover
     from salmc.sampling.draws import Draws
 
 
+def _option(panel: str, explanation: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=explanation, rich_help_panel=panel, **more)
+
+
+PARTICLES = 400
+STEPS = 1000
+KEEP = 200
+
+# Options that belong to one kind of method stand under its name in the help.
+_learned = partial(_option, "Methods that learn a kernel")
+_mover = partial(_option, "Movers")
+
+
 def run(
-    target: Annotated[str, typer.Argument(help="A built-in target, or my_model.py:name.")],
-    method: Annotated[str, typer.Option(help="`salmc methods` lists them.")] = "ag-svgd",
-    particles: Annotated[int, typer.Option(help="Number of particles or chains.")] = 400,
-    steps: Annotated[int, typer.Option(help="Number of steps.")] = 1000,
+    target: Annotated[
+        str,
+        typer.Argument(help="A built-in target, or my_model.py:name; for al-mc a file of samples."),
+    ],
+    method: Annotated[str, typer.Option(help="`salmc methods` lists them.")] = "sal-mc",
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of steps.", show_default=f"as the kernel needs; {STEPS} for movers"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same draws.")] = 0,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method; repeatable."),
     ] = None,
-    start: Annotated[
-        str, typer.Option(help="auto, or normal:V for a start from N(0, V I).")
-    ] = "auto",
-    keep: Annotated[int, typer.Option(help="About how many of the steps to keep.")] = 200,
-    out: Annotated[Path | None, typer.Option(help="The folder to write. [default: runs/…]")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder to write.", show_default="runs/…")
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a run folder that is there already.")
     ] = False,
@@ -45,56 +56,115 @@ def run(
         bool, typer.Option("--quiet", "-q", help="Print the folder's name only.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    kernel: Annotated[
+        str | None, _learned("What is learned: flow or mlp.", show_default="flow")
+    ] = None,
+    mover: Annotated[
+        str | None, _learned("What fills the pool that is learned from.", show_default="auto")
+    ] = None,
+    chains: Annotated[int | None, _learned("Number of chains.", show_default="32")] = None,
+    draws: Annotated[int | None, _learned("Draws of each chain.", show_default="2000")] = None,
+    metropolis: Annotated[
+        bool | None,
+        _learned(
+            "Reject some proposals.",
+            "--metropolis/--no-metropolis",
+            show_default="where that makes draws exact",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        _learned("Go on with a training for --out that did not finish.", "--resume"),
+    ] = False,
+    particles: Annotated[
+        int | None, _mover("Number of particles or chains.", show_default=str(PARTICLES))
+    ] = None,
+    start: Annotated[
+        str | None,
+        _mover("auto, or normal:V for a start from N(0, V I).", show_default="auto"),
+    ] = None,
+    keep: Annotated[
+        int | None, _mover("About how many of the steps to keep.", show_default=str(KEEP))
+    ] = None,
 ) -> None:
-    """Move particles toward a target, judge them, and write everything to a folder."""
+    """Learn a kernel for a target and draw from it, or move particles; judge what came of it, and
+    write everything to a folder."""
     with one_sentence(debug=debug, spec=target), Interrupts() as interrupts:
-        from salmc.cli.options import (
-            find_method,
-            make_mover,
-            normal_start,
-            parse_settings,
-            parse_start,
-        )
-        from salmc.cli.place import choose_folder, write_somewhere
-        from salmc.sampling.atomic import check_place
-        from salmc.sampling.folder import is_ours, open_run, write_run
-        from salmc.targets.loading import load_target
+        from salmc.cli.options import find_method, parse_settings, refuse
+        from salmc.cli.place import choose_folder
 
-        chosen_settings, variance = parse_settings(settings or []), parse_start(start)
+        chosen = parse_settings(settings or [])
         mover_class = find_method(method)
         folder = choose_folder(out, (target, method))
-        check_place(folder, overwrite=overwrite, ours=is_ours)
-        mover = make_mover(mover_class, load_target(target), chosen_settings)
+        ending = Ending(
+            folder, target, interrupts, overwrite=overwrite, plots=not no_plots, quiet=quiet
+        )
+        if mover_class is None:
+            from salmc.cli.train import Plan, train
 
-        beginning: Any = particles
-        if variance is not None:
-            beginning = normal_start(mover.target, variance, particles, seed)
-        draws = sample(mover, beginning, steps, seed, keep, quiet=quiet, interrupts=interrupts)
-        if variance is not None:
-            draws = dataclasses.replace(draws, settings={**draws.settings, "start": start})
-        draws, summary = judge(draws)
-
-        def write(place: Path) -> Path:
-            return write_run(
-                draws,
-                place,
-                summary=summary,
-                spec=target,
-                plots=None if no_plots else plotter(interrupts),
-                overwrite=overwrite,
+            refuse(
+                f"is for movers, and {method} learns a kernel: use --chains and --draws.",
+                particles=particles,
+                start=start,
+                keep=keep,
             )
+            plan = Plan(method, chosen, seed, steps, kernel, mover, chains, draws, metropolis)
+            train(plan, ending, resume=resume, named=out is not None)
+            return
+        refuse(
+            f"is for methods that learn a kernel, and {method} is a mover. Leave it out, or use "
+            "--method sal-mc.",
+            kernel=kernel,
+            mover=mover,
+            chains=chains,
+            draws=draws,
+            metropolis=metropolis,
+            resume=resume or None,
+        )
+        _move(
+            mover_class,
+            chosen,
+            ending,
+            PARTICLES if particles is None else particles,
+            STEPS if steps is None else steps,
+            seed,
+            KEEP if keep is None else keep,
+            start or "auto",
+        )
 
-        with interrupts.hold():
-            written, as_asked = write_somewhere(write, folder)
-        _tell(open_run(written, mover.target), written, quiet=quiet)
-        if interrupts.seen:
-            complain("Interrupted; what was computed until then is written.")
-            raise typer.Exit(INTERRUPTED)
-        if not as_asked:
-            raise typer.Exit(BAD_INPUT)
+
+def _move(
+    mover_class: "type[AbstractMover]",
+    settings: dict[str, Any],
+    ending: Ending,
+    particles: int,
+    steps: int,
+    seed: int,
+    keep: int,
+    start: str,
+) -> None:
+    """Run a mover, and end."""
+    from salmc.cli.options import make_mover, normal_start, parse_start
+    from salmc.sampling.atomic import check_place
+    from salmc.sampling.folder import is_ours
+    from salmc.targets.loading import load_target
+
+    variance = parse_start(start)
+    check_place(ending.folder, overwrite=ending.overwrite, ours=is_ours)
+    mover = make_mover(mover_class, load_target(ending.spec), settings)
+    beginning: Any = particles
+    if variance is not None:
+        beginning = normal_start(mover.target, variance, particles, seed)
+    draws = move(
+        mover, beginning, steps, seed, keep, quiet=ending.quiet, interrupts=ending.interrupts
+    )
+    if variance is not None:
+        draws = dataclasses.replace(draws, settings={**draws.settings, "start": start})
+    written, as_asked = ending.write(draws)
+    ending.tell(written, as_asked, mover.target)
 
 
-def sample(
+def move(
     mover: "AbstractMover",
     particles: Any,
     steps: int,
@@ -104,7 +174,7 @@ def sample(
     quiet: bool,
     interrupts: Interrupts,
 ) -> "Draws":
-    """The draws, up to an interruption."""
+    """The draws of a mover, up to an interruption."""
     from salmc.errors import TargetError
     from salmc.sampling.run import run as run_mover
 
@@ -117,40 +187,3 @@ def sample(
         if interrupts.seen:
             raise KeyboardInterrupt from None
         raise
-
-
-def judge(draws: "Draws") -> "tuple[Draws, Summary | None]":
-    """The summary; if it fails or is interrupted, the draws say so and are kept all the same."""
-    try:
-        return draws, draws.summary()
-    except KeyboardInterrupt:
-        trouble = "Interrupted before the diagnostics."
-    except Exception as error:
-        trouble = f"The diagnostics failed: {reason(error)}"
-    return dataclasses.replace(draws, warnings=(*draws.warnings, trouble)), None
-
-
-def plotter(interrupts: Interrupts) -> Any:
-    """Pictures may be interrupted; the writing around them may not."""
-
-    def plot(draws: "Draws", folder: Path) -> tuple[str, ...]:
-        from salmc.report.write import write_pictures
-
-        try:
-            with interrupts.hold(False):
-                return write_pictures(draws, folder)
-        except KeyboardInterrupt:
-            return ("Interrupted before all pictures were written.",)
-
-    return plot
-
-
-def _tell(opened: Any, folder: Path, *, quiet: bool) -> None:
-    from salmc.cli import tables
-
-    console = output()
-    if quiet:
-        console.print(str(folder), soft_wrap=True)
-        return
-    tables.print_run(console, opened)
-    tables.print_files(console, folder)

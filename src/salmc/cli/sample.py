@@ -14,7 +14,7 @@ from salmc.cli.console import (
     one_sentence,
     output,
 )
-from salmc.cli.run import judge, plotter
+from salmc.cli.ending import command_line, further_files, judge, plotter
 
 if TYPE_CHECKING:
     from salmc.sampling.draws import Draws
@@ -84,7 +84,9 @@ def sample(
                 place,
                 summary=summary,
                 spec=spec,
-                plots=None if no_plots else plotter(interrupts),
+                plots=None if no_plots else plotter(interrupts, sampler),
+                extras=further_files(),
+                command=command_line(),
                 overwrite=overwrite,
             )
 

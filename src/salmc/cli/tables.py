@@ -17,8 +17,10 @@ MOST_ROWS = 30
 
 def print_run(console: Console, run: "RunFolder") -> None:
     """The summary: coordinates, figures, the verdict in colour."""
+    from salmc.report.figures import training_figures
+
     draws, table = run.draws, run.diagnostics.get("table")
-    name = run.settings.get("target") or "unknown target"
+    name = run.settings.get("target") or run.settings.get("target_spec") or "unknown target"
     steps = 0 if draws.steps is None else int(draws.steps[-1])
     shape = f"{len(draws.positions):,} {draws.kind}, {steps:,} steps"
     console.print(f"\n[bold]{escape(draws.method)} on {escape(name)}[/]  [dim]{shape}[/]\n")
@@ -26,7 +28,8 @@ def print_run(console: Console, run: "RunFolder") -> None:
         console.print(escape(run.summary))
     else:
         _print_coordinates(console, table)
-        _print_figures(console, table["figures"])
+        figures = [(label, value) for label, value in table["figures"]]
+        _print_figures(console, [*figures, *training_figures(run.settings)])
         _print_verdict(console, run.diagnostics["verdict"])
     told = " ".join(run.diagnostics.get("verdict", {}).get("sentences", []))
     for warning in draws.warnings:
@@ -46,6 +49,8 @@ def print_files(console: Console, folder: Path) -> None:
         else:
             names.append(entry.name)
     console.print("[dim]" + escape("  ".join(names)) + "[/]")
+    if (folder / "report.html").is_file():
+        console.print(f"Report: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
 
 
 def print_comparison(console: Console, compared: "Comparison") -> None:
@@ -53,7 +58,14 @@ def print_comparison(console: Console, compared: "Comparison") -> None:
     console.print(f"\n[bold]Methods on {escape(compared.target)}[/]\n")
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("method", style="cyan", overflow="fold")
-    columns = ("MMD²\n(floor)", "KSD²\n(floor)", "mean\nerror", "sd ratio", "ESS", "seconds")
+    columns = (
+        "MMD²\n(floor)",
+        "KSD²\n(floor)",
+        "mean\nerror",
+        "sd ratio",
+        "ESS",
+        "seconds\n(+training)",
+    )
     for column in columns:
         table.add_column(column, justify="right", overflow="fold")
     table.add_column("trust-\nworthy")
@@ -85,7 +97,7 @@ def _comparison_cells(result: "Result") -> list[Text]:
         Text(_number(max(errors, default=None))),
         Text(f"{min(ratios):.2f}–{max(ratios):.2f}" if ratios else "–"),
         Text(_number(figures.get("smallest_ess"))),
-        Text(_number(figures.get("seconds"))),
+        _seconds(figures.get("seconds"), result.training_seconds),
         Text("yes", style="bold green") if good else Text("no", style="bold red"),
     ]
 
@@ -104,6 +116,11 @@ def _with_floor(judged: dict[str, Any]) -> Text:
         return Text(_number(value))
     style = "green" if value <= floor else "red"
     return Text.assemble((_number(value), style), (f" ({_number(floor)})", "dim"))
+
+
+def _seconds(drawing: float | None, training: float) -> Text:
+    more = f" (+{_number(training)})" if training else ""
+    return Text.assemble(_number(drawing), (more, "dim"))
 
 
 def _number(value: float | None) -> str:
@@ -138,7 +155,7 @@ def _print_coordinates(console: Console, content: dict[str, Any]) -> None:
         console.print(f"[dim]… and {len(rows) - MOST_ROWS} more in diagnostics.json[/]")
 
 
-def _print_figures(console: Console, figures: list[list[str]]) -> None:
+def _print_figures(console: Console, figures: list[tuple[str, str]]) -> None:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim")
     table.add_column()

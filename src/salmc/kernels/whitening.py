@@ -27,7 +27,9 @@ class Whitening(eqx.Module):
         """From the mean and covariance of points; in double precision, whatever theirs is."""
         values = np.asarray(points, dtype=np.float64)
         variances, axes = np.linalg.eigh(np.cov(values.T).reshape(values.shape[1], -1))
-        variances = np.maximum(variances, max(_NARROWEST * variances[-1], 1e-300))[::-1]
+        # A cloud of equal points has no width at all: any unit will do.
+        widest = variances[-1] if variances[-1] > 0.0 else 1.0 / _NARROWEST
+        variances = np.maximum(variances, _NARROWEST * widest)[::-1]
         axes = axes[:, ::-1]
         return cls(
             jnp.asarray(values.mean(axis=0), dtype=float),

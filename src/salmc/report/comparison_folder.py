@@ -29,12 +29,14 @@ class Result:
         draws: its draws, or None if it could not run.
         diagnostics: what `summary.to_json()` gave; empty if there are none.
         trouble: why it could not run or be judged, in one sentence.
+        training_seconds: before the first draw, where a kernel was learned.
     """
 
     method: str
     draws: Draws | None = None
     diagnostics: dict[str, Any] = dataclasses.field(default_factory=dict)
     trouble: str = ""
+    training_seconds: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,7 +64,9 @@ def write_comparison(
         (working / "draws").mkdir()
         for result in compared.results:
             if result.draws is not None:
-                write_zarr(result.draws, working / "draws" / f"{result.method}.zarr")
+                # A colon, as in sal-mc:mlp, cannot be part of a name everywhere.
+                name = result.method.replace(":", "-")
+                write_zarr(result.draws, working / "draws" / f"{name}.zarr")
         settings = {
             "format": FORMAT,
             "written": now(),
@@ -72,7 +76,12 @@ def write_comparison(
         }
         write_json(working / "settings.json", settings)
         rows = [
-            {"method": r.method, "trouble": r.trouble, "diagnostics": r.diagnostics}
+            {
+                "method": r.method,
+                "trouble": r.trouble,
+                "training_seconds": r.training_seconds,
+                "diagnostics": r.diagnostics,
+            }
             for r in compared.results
         ]
         write_json(working / "comparison.json", {"results": rows})
@@ -94,7 +103,13 @@ def open_comparison(path: str | Path) -> Comparison:
         raise OutputError(f"{place} is not a comparison of this version of salmc.")
     try:
         results = [
-            Result(row["method"], None, dict(row["diagnostics"]), row["trouble"])
+            Result(
+                row["method"],
+                None,
+                dict(row["diagnostics"]),
+                row["trouble"],
+                float(row.get("training_seconds", 0.0)),
+            )
             for row in content["results"]
         ]
         return Comparison(settings["target"], settings["settings"], results)

@@ -1,12 +1,14 @@
 """Write every picture that applies to some draws. A picture that fails never costs the run."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from salmc.report import autocorrelation, discrepancy, scatter, style, trace
+from salmc.report import autocorrelation, discrepancy, scatter, style, trace, training
 from salmc.sampling.draws import Draws
+from salmc.sampling.sampler import Sampler
 
 PICTURES: dict[str, Callable[[Draws], Figure | None]] = {
     "draws": scatter.figure,
@@ -16,18 +18,26 @@ PICTURES: dict[str, Callable[[Draws], Figure | None]] = {
 }
 
 
-def write_pictures(draws: Draws, folder: Path) -> tuple[str, ...]:
+def write_pictures(draws: Draws, folder: Path, sampler: Sampler | None = None) -> tuple[str, ...]:
     """Write the PNGs into a folder that exists.
+
+    Args:
+        draws: what is shown.
+        folder: where the pictures go.
+        sampler: what made the draws; its training gets a picture, too.
 
     Returns:
         What went wrong, in words; empty when nothing did. Ctrl-C leaves out the pictures that
         are still to come, as the draws matter more.
     """
+    pictures = {name: partial(make, draws) for name, make in PICTURES.items()}
+    if sampler is not None:
+        pictures["training"] = partial(training.figure, sampler)
     troubles = []
-    for name, make in PICTURES.items():
+    for name, make in pictures.items():
         try:
             with style.look():
-                figure = make(draws)
+                figure = make()
                 if figure is not None:
                     style.save(figure, folder / f"{name}.png")
         except KeyboardInterrupt:

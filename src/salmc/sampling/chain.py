@@ -17,13 +17,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import Array, Int, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
 from salmc.kernels.whitening import Whitening
 from salmc.sampling.metropolis import (
     ChainState,
     LogDensity,
+    Noise,
     Steps,
     hastings,
     independence,
@@ -114,8 +115,27 @@ class Chains:
             yield _fetch(pending, left)
 
     def _arguments(self, state: ChainState, first: int) -> tuple[Any, ...]:
-        things = (self.kernel, self.whitening, self.target, state, self.key, jnp.array(first))
-        return (*things, self.length, self.metropolis, self.tries)
+        rows = self.tries + 1 if self.tries > 1 else 1
+        noise = step_noise(self.key, jnp.array(first), self.length, rows, len(state.points))
+        things = (self.kernel, self.whitening, self.target, state, noise)
+        return (*things, self.metropolis, self.tries)
+
+
+@eqx.filter_jit
+def step_noise(
+    key: PRNGKeyArray, first: Int[Array, ""], length: int, rows: int, chains: int
+) -> Noise:
+    """The randomness of `length` steps from step number `first` on.
+
+    Apart from `advance`, because random numbers take long to compile: all kernels share this.
+    """
+
+    def one(number: Array) -> tuple[Array, Array]:
+        propose_key, accept_key = jax.random.split(jax.random.fold_in(key, number))
+        # 1 − U lies in (0, 1], so that the logarithm is finite.
+        return propose_key, jnp.log1p(-jax.random.uniform(accept_key, (rows, chains)))
+
+    return Noise(*jax.vmap(one)(first + jnp.arange(length)))
 
 
 @eqx.filter_jit
@@ -124,23 +144,20 @@ def advance(
     whitening: Whitening,
     target: AbstractTarget | None,
     state: ChainState,
-    key: PRNGKeyArray,
-    first: Int[Array, ""],
-    length: int,
+    noise: Noise,
     metropolis: bool,
     tries: int,
 ) -> tuple[ChainState, Steps]:
-    """`length` steps from step number `first` on; the steps' points are no longer whitened."""
-    keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(first + jnp.arange(length))
+    """One step for each key of the noise; the steps' points are no longer whitened."""
     log_density = _whitened_log_density(whitening, target)
     if not metropolis:
-        state, steps = _forward(kernel, whitening, state, keys)
+        state, steps = _forward(kernel, whitening, state, noise.keys)
         flat = log_density(steps.points.reshape(-1, steps.points.shape[-1]))
         steps = steps._replace(log_density=flat.reshape(steps.log_density.shape))
     elif proposes_ahead(kernel):
-        state, steps = independence(kernel, log_density, state, keys, tries)
+        state, steps = independence(kernel, log_density, state, noise, tries)
     else:
-        state, steps = hastings(kernel, log_density, state, keys)
+        state, steps = hastings(kernel, log_density, state, noise)
     return state, steps._replace(points=whitening.colour(steps.points))
 
 
@@ -185,7 +202,7 @@ def _whitened_log_density(whitening: Whitening, target: AbstractTarget | None) -
 
 
 def _forward(
-    kernel: AbstractKernel, whitening: Whitening, state: ChainState, keys: PRNGKeyArray
+    kernel: AbstractKernel, whitening: Whitening, state: ChainState, keys: Key[Array, " steps"]
 ) -> tuple[ChainState, Steps]:
     """Every proposal is taken, unless it is not finite: then the chain stays."""
 

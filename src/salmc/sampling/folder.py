@@ -1,10 +1,12 @@
 """The run folder: everything about one run in one place, there in full or not at all.
 
-settings.json       what was run: target, method, settings, versions, times, warnings
+settings.json       what was run: target, method, settings, command, versions, times, warnings
 draws.zarr          the draws, for `Draws.load`, ArviZ and xarray
 diagnostics.json    the figures of the summary
 summary.txt         the summary as a person reads it
 plots/*.png         pictures
+kernel.salmc        the trained kernel, where one was learned; `salmc sample` draws from it
+report.html         all of it on one page, as the command line writes it
 """
 
 import dataclasses
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 FORMAT = "salmc-run-1"
 Plotter = Callable[[Draws, Path], tuple[str, ...]]
 """Writes pictures of draws into a folder; returns what went wrong, in words."""
+
+Extras = Callable[[Path], None]
+"""Adds further files to a folder that holds all the others already."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,6 +65,8 @@ def write_run(
     summary: "Summary | None" = None,
     spec: str | None = None,
     plots: Plotter | None = None,
+    extras: Extras | None = None,
+    command: str | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Write a run folder.
@@ -70,6 +77,8 @@ def write_run(
         summary: what `draws.summary()` gave.
         spec: how the target was named, so that the folder tells it.
         plots: writes the pictures; what goes wrong there is added to the warnings of the draws.
+        extras: writes further files, such as the kernel; called last.
+        command: what was typed, so that the folder tells it.
         overwrite: whether a run folder that is there already is replaced.
 
     Raises:
@@ -81,10 +90,12 @@ def write_run(
             troubles = plots(draws, working / "plots")
             draws = dataclasses.replace(draws, warnings=(*draws.warnings, *troubles))
         write_zarr(draws, working / "draws.zarr")
-        write_json(working / "settings.json", _settings(draws, spec))
+        write_json(working / "settings.json", _settings(draws, spec, command))
         write_json(working / "diagnostics.json", {} if summary is None else _figures(summary))
         text = "The run was interrupted before its diagnostics." if summary is None else summary
         (working / "summary.txt").write_text(f"{text}\n", encoding="utf-8")
+        if extras is not None:
+            extras(working)
     return Path(path)
 
 
@@ -156,10 +167,11 @@ def now() -> str:
     return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
 
 
-def _settings(draws: Draws, spec: str | None) -> dict[str, Any]:
+def _settings(draws: Draws, spec: str | None, command: str | None) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "written": now(),
+        "command": command,
         "target_spec": spec,
         "target": None if draws.target is None else draws.target.name,
         "dim": draws.dim,

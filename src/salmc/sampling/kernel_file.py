@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from salmc import kernels
 from salmc.errors import OutputError
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.whitening import Whitening
@@ -44,6 +45,7 @@ class StoredKernel(NamedTuple):
     seconds: dict[str, float]
     target: dict[str, Any]
     """`name`, `dim` and `log_density` at the first points of the pool; empty without a target."""
+    warnings: tuple[str, ...] = ()
 
 
 def write_kernel(stored: StoredKernel, path: str | Path) -> Path:
@@ -53,7 +55,7 @@ def write_kernel(stored: StoredKernel, path: str | Path) -> Path:
         OutputError: if the file cannot be written, or the kernel's class is not registered.
     """
     kernel = stored.kernel
-    if _registered().get(kernel.name) is not type(kernel):
+    if kernels.KERNELS.get(kernel.name) is not type(kernel):
         raise OutputError(
             f"The kernel `{kernel.name}` cannot be saved, because its class is not known when it "
             f'is loaded. Register it: salmc.kernels.KERNELS["{kernel.name}"] = '
@@ -74,6 +76,7 @@ def write_kernel(stored: StoredKernel, path: str | Path) -> Path:
         "settings": stored.settings,
         "seconds": stored.seconds,
         "target": stored.target,
+        "warnings": list(stored.warnings),
         "checksums": {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()},
     }
     place = final_place(path)
@@ -104,7 +107,8 @@ def read_kernel(path: str | Path) -> StoredKernel:
         }
         seconds = {name: float(value) for name, value in header["seconds"].items()}
         described = (header["method"], header["settings"], history, seconds, header["target"])
-        return StoredKernel(kernel, whitening, arrays["pool"], *described)
+        warnings = tuple(str(sentence) for sentence in header.get("warnings", ()))
+        return StoredKernel(kernel, whitening, arrays["pool"], *described, warnings)
     except (KeyError, TypeError, AttributeError) as error:
         raise OutputError(
             f"{place} is damaged: its header does not hold what it should."
@@ -161,15 +165,15 @@ def _check_format(header: Any, place: Path) -> None:
 
 def _rebuild(described: dict[str, Any], weights: list[np.ndarray], place: Path) -> AbstractKernel:
     """The kernel of a description, with stored weights in the place of its own."""
-    name, kernels = described["name"], _registered()
-    if name not in kernels:
+    name, known = described["name"], kernels.KERNELS
+    if name not in known:
         raise OutputError(
             f"{place} holds a kernel `{name}`, which this version of salmc does not know. "
-            f"There are {', '.join(kernels) or 'none'}; your own is made known by "
+            f"There are {', '.join(known) or 'none'}; your own is made known by "
             f'salmc.kernels.KERNELS["{name}"] = its class.'
         )
     try:
-        untrained = kernels[name].from_description(described["description"])
+        untrained = known[name].from_description(described["description"])
     except Exception as error:
         raise OutputError(
             f"{place} holds a kernel `{name}` that cannot be built by this version of salmc: "
@@ -202,10 +206,3 @@ def _to_bytes(array: Any) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, np.asarray(array), allow_pickle=False)
     return buffer.getvalue()
-
-
-def _registered() -> dict[str, Any]:
-    # Not at import time: the registry imports every kernel, and users add their own to it.
-    import salmc.kernels
-
-    return getattr(salmc.kernels, "KERNELS", {})

@@ -23,7 +23,7 @@ def launch(
     kernel: AbstractKernel,
     whitening: Whitening,
     target: AbstractTarget | None,
-    pool: np.ndarray,
+    pool: np.ndarray | jax.Array,
     *,
     chains: int,
     draws: int,
@@ -50,7 +50,7 @@ def launch(
         )
     start_key, step_key = jax.random.split(jax.random.key(seed))
     began = time.perf_counter()
-    points = _starting_points(whitening, pool, chains, start, start_key)
+    points = _starting_points(whitening, np.asarray(pool), chains, start, start_key)
     try:
         state = start_state(kernel, whitening, target, points, metropolis)
         values = np.asarray(state.log_density)
@@ -167,11 +167,13 @@ def _starting_points(
     dim = pool.shape[1]
     if isinstance(start, str):
         checks.choice("start", start, ("pool", "normal"))
+    # NumPy's generator has nothing to compile.
+    generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     if isinstance(start, str) and start == "normal":
-        return jax.random.normal(key, (chains, dim))
+        return jnp.asarray(generator.standard_normal((chains, dim)), dtype=float)
     if start is None or isinstance(start, str):
-        rows = jax.random.choice(key, len(pool), (chains,), replace=chains > len(pool))
-        points = jnp.asarray(pool[np.asarray(rows)], dtype=float)
+        rows = generator.choice(len(pool), chains, replace=chains > len(pool))
+        points = jnp.asarray(pool[rows], dtype=float)
     else:
         points = jnp.asarray(start, dtype=float)
         if points.shape != (chains, dim):

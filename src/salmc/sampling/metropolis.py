@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
 from salmc.target import Points
@@ -48,6 +48,15 @@ class ChainState(NamedTuple):
     """log p − log q; only kernels that do not look at the state use it."""
 
 
+class Noise(NamedTuple):
+    """The randomness of some steps."""
+
+    keys: Key[Array, " steps"]
+    """For the kernel."""
+    log_uniform: Float[Array, "steps rows chains"]
+    """For the Metropolis step: one row to accept, and one for each try if there are several."""
+
+
 class Steps(NamedTuple):
     """What the chains did, step by step."""
 
@@ -59,18 +68,17 @@ class Steps(NamedTuple):
 
 
 def hastings(
-    kernel: AbstractKernel, log_density: LogDensity, state: ChainState, keys: PRNGKeyArray
+    kernel: AbstractKernel, log_density: LogDensity, state: ChainState, noise: Noise
 ) -> tuple[ChainState, Steps]:
-    """One step for each key; q is computed both ways where the kernel knows it."""
+    """One step for each key of the noise; q is computed both ways where the kernel knows it."""
 
     def step(
-        state: ChainState, key: PRNGKeyArray
+        state: ChainState, noise: Noise
     ) -> tuple[ChainState, tuple[Array, Array, Array, Array]]:
-        propose_key, accept_key = jax.random.split(key)
-        new, correction, valid = _propose(kernel, propose_key, state.points)
+        new, correction, valid = _propose(kernel, noise.keys, state.points)
         log_p = log_density(new)
         ratio = log_p - state.log_density + correction
-        accepted = valid & (_log_uniform(accept_key, ratio.shape) <= ratio)
+        accepted = valid & (noise.log_uniform[0] <= ratio)
         state = ChainState(
             jnp.where(accepted[:, None], new, state.points),
             jnp.where(accepted, log_p, state.log_density),
@@ -78,7 +86,7 @@ def hastings(
         )
         return state, (state.points, state.log_density, accepted, jnp.sum(~valid))
 
-    state, (points, values, accepted, invalid) = jax.lax.scan(step, state, keys)
+    state, (points, values, accepted, invalid) = jax.lax.scan(step, state, noise)
     return state, Steps(points, values, accepted, jnp.sum(invalid))
 
 
@@ -86,26 +94,19 @@ def independence(
     kernel: AbstractTractableKernel,
     log_density: LogDensity,
     state: ChainState,
-    keys: PRNGKeyArray,
+    noise: Noise,
     tries: int,
 ) -> tuple[ChainState, Steps]:
     """All proposals of all steps in one batch, then the accept scan."""
-    chains, dim = state.points.shape
-    split = jax.vmap(lambda key: jax.random.split(key, 3))(keys)
-    new, log_q = proposals_ahead(kernel, state.points, split[:, 0], tries)
+    dim = state.points.shape[1]
+    new, log_q = proposals_ahead(kernel, state.points, noise.keys, tries)
     log_p = log_density(new.reshape(-1, dim)).reshape(log_q.shape)
     valid = jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(log_q)
     log_w = jnp.where(valid, log_p - log_q, -jnp.inf)
-
-    # argmax of log w + Gumbel noise picks j with probability w_j / W.
-    noise = jax.vmap(lambda key: jax.random.gumbel(key, (tries, chains)))(split[:, 1])
-    picked = jnp.argmax(log_w + noise, axis=1)[:, None]
-    is_picked = jnp.arange(tries)[:, None] == picked
-    best = jnp.take_along_axis(new, picked[..., None], axis=1)[:, 0]
-    best_p, best_w = (jnp.take_along_axis(v, picked, axis=1)[:, 0] for v in (log_p, log_w))
-    total = jax.nn.logsumexp(log_w, axis=1)
-    others = jax.nn.logsumexp(jnp.where(is_picked, -jnp.inf, log_w), axis=1)
-    threshold = jax.vmap(lambda key: _log_uniform(key, (chains,)))(split[:, 2])
+    total, picked = _pick(log_w, noise.log_uniform[:, 1:])
+    others = jax.nn.logsumexp(jnp.where(jnp.arange(tries)[:, None] == picked, -jnp.inf, log_w), 1)
+    point = jnp.take_along_axis(new, picked[..., None], axis=1)[:, 0]
+    point_p, point_w = (jnp.take_along_axis(v, picked, axis=1)[:, 0] for v in (log_p, log_w))
 
     def step(
         state: ChainState, inputs: tuple[Array, ...]
@@ -120,15 +121,26 @@ def independence(
         )
         return state, (state.points, state.log_density, accepted)
 
-    inputs = (best, best_p, best_w, total, others, threshold)
+    inputs = (point, point_p, point_w, total, others, noise.log_uniform[:, 0])
     state, (points, values, accepted) = jax.lax.scan(step, state, inputs)
     return state, Steps(points, values, accepted, jnp.sum(~valid))
+
+
+def _pick(
+    log_w: Float[Array, "steps tries chains"], log_uniform: Float[Array, "steps rows chains"]
+) -> tuple[Float[Array, "steps chains"], Int[Array, "steps 1 chains"]]:
+    """log W, and a try with probability w_j / W."""
+    if log_w.shape[1] == 1:
+        return log_w[:, 0], jnp.zeros((len(log_w), 1, log_w.shape[2]), int)
+    # The largest of log w_j plus Gumbel noise, −log(−log U).
+    picked = jnp.argmax(log_w - jnp.log(-log_uniform), axis=1, keepdims=True)
+    return jax.nn.logsumexp(log_w, axis=1), picked
 
 
 def proposals_ahead(
     kernel: AbstractTractableKernel,
     points: Float[Array, "chains dim"],
-    keys: PRNGKeyArray,
+    keys: Key[Array, " steps"],
     tries: int = 1,
 ) -> tuple[Float[Array, "steps tries chains dim"], Float[Array, "steps tries chains"]]:
     """Proposals and log q for every step, from a kernel that does not look at the state."""
@@ -149,8 +161,3 @@ def _propose(
     backward = kernel.log_densities(points, new)
     valid = jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(forward) & (backward < jnp.inf)
     return new, backward - forward, valid
-
-
-def _log_uniform(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
-    # 1 − U lies in (0, 1], so that the logarithm is finite.
-    return jnp.log1p(-jax.random.uniform(key, shape))

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
+from salmc.diagnostics.arrays import subset
 from salmc.errors import TargetError
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.whitening import Whitening
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from salmc.sampling.stream import Streamed
 
 _FINGERPRINT_POINTS = 16
+
+_SEEN_POINTS = 4000
+"""Of the pool, for the diagnostics of draws."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,16 +45,18 @@ class Sampler:
         settings: of the training, as JSON values.
         history: figures over the course of training, such as losses.
         seconds: of training, by part.
+        warnings: what went wrong in training, in words; draws carry them on.
     """
 
     kernel: AbstractKernel
     target: AbstractTarget | None
     whitening: Whitening
-    pool: np.ndarray
+    pool: np.ndarray | jax.Array
     method: str = "sal-mc"
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
     history: dict[str, Any] = dataclasses.field(default_factory=dict)
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         dim, pool = self.kernel.dim, np.asarray(self.pool)
@@ -141,7 +147,8 @@ class Sampler:
             target=self.target,
             settings={**run_settings(ready, seed, start), "training": self.settings},
             compile_seconds=compile_seconds,
-            warnings=(*tally.warnings(ready), *interruption),
+            seen=self.seen(),
+            warnings=(*self.warnings, *tally.warnings(ready), *interruption),
         )
 
     def sample_to(self, path: str | Path, **options: Any) -> "Streamed":
@@ -149,6 +156,10 @@ class Sampler:
         from salmc.sampling.stream import sample_to
 
         return sample_to(self, path, **options)
+
+    def seen(self) -> np.ndarray:
+        """Of the pool, as much as tells whether draws went everywhere that training did."""
+        return np.asarray(self.pool)[subset(len(self.pool), _SEEN_POINTS, np.random.default_rng(0))]
 
     @property
     def title(self) -> str:
@@ -164,12 +175,13 @@ class Sampler:
         stored = StoredKernel(
             self.kernel,
             self.whitening,
-            self.pool,
+            np.asarray(self.pool),
             self.method,
             self.settings,
             {name: np.asarray(value) for name, value in self.history.items()},
             {name: float(value) for name, value in self.seconds.items()},
-            _describe_target(self.target, self.pool),
+            _describe_target(self.target, np.asarray(self.pool)),
+            tuple(self.warnings),
         )
         return write_kernel(stored, path)
 
@@ -197,6 +209,7 @@ def load(path: str | Path, target: AbstractTarget | None = None) -> Sampler:
         settings=stored.settings,
         history=stored.history,
         seconds=stored.seconds,
+        warnings=stored.warnings,
     )
 
 

@@ -114,7 +114,7 @@ def sample_to(
             if tally.draws == 0:
                 raise TargetError(sentence) from error
             interruption.append(sentence)
-        warnings = (*tally.warnings(ready), *interruption)
+        warnings = (*sampler.warnings, *tally.warnings(ready), *interruption)
         seconds = time.perf_counter() - began
         writer.finish(tally.draws, seconds, warnings)
     return Streamed(
@@ -123,6 +123,6 @@ def sample_to(
         draws=tally.draws,
         **moments.figures(),
         acceptance=tally.acceptance if metropolis else None,
-        thinned=thinning.draws(seconds=seconds, warnings=warnings, **common),
+        thinned=thinning.draws(seconds=seconds, warnings=warnings, seen=sampler.seen(), **common),
         warnings=warnings,
     )

@@ -1,0 +1,118 @@
+"""The parts of the kernels: a small network, and the two bijections that a flow is made of.
+
+All of them work on batches that come last, (features, n), for speed on CPUs; see `spline`.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from salmc.kernels.spline import RawParameters, Values
+
+Batch = Float[Array, "dim n"]
+LogScales = Float[Array, " n"]
+SplineRule = Callable[[Values, RawParameters, float, float], tuple[Values, Values]]
+"""`spline` or `spline_inverse`."""
+
+_SMALLEST_SQUARED_RADIUS = 1e-12
+"""Nearer than this the direction is not defined; the map is the identity there to first order."""
+
+
+class Network(eqx.Module):
+    """A fully connected network; inputs (features, n) ↦ outputs (features, n).
+
+    Weights may have a leading axis, over which `jax.lax.scan` goes.
+    """
+
+    weights: tuple[Float[Array, "..."], ...]
+    biases: tuple[Float[Array, "..."], ...]
+    activation: Callable[[Array], Array] = eqx.field(static=True)
+
+    def __call__(self, inputs: Float[Array, "inputs n"]) -> Float[Array, "outputs n"]:
+        *hidden, (last_weight, last_bias) = zip(self.weights, self.biases, strict=True)
+        for weight, bias in hidden:
+            inputs = self.activation(weight @ inputs + bias)
+        return last_weight @ inputs + last_bias
+
+
+def network(
+    generator: np.random.Generator,
+    sizes: Sequence[int],
+    activation: Callable[[Array], Array],
+    *,
+    last_gain: float,
+    bias_scale: float = 0.0,
+    stack: tuple[int, ...] = (),
+) -> Network:
+    """A network with random weights.
+
+    Args:
+        generator: of NumPy on purpose: drawn one by one with JAX, the weights of a flow take
+            seconds, as each shape compiles a program of its own.
+        sizes: of the layers, input and output included.
+        activation: after each layer but the last.
+        last_gain: of the last layer; 0 for a network that starts as zero.
+        bias_scale: standard deviation of the biases of the hidden layers.
+        stack: leading axes of the weights.
+    """
+    weights, biases = [], []
+    for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
+        is_last = i == len(sizes) - 2
+        gain = last_gain if is_last else np.sqrt(2.0)
+        weight = generator.standard_normal((*stack, outputs, inputs)) * gain / np.sqrt(inputs or 1)
+        bias = generator.standard_normal((*stack, outputs, 1)) * (0.0 if is_last else bias_scale)
+        weights.append(jnp.asarray(weight, dtype=float))
+        biases.append(jnp.asarray(bias, dtype=float))
+    return Network(tuple(weights), tuple(biases), activation)
+
+
+def numpy_generator(key: PRNGKeyArray) -> np.random.Generator:
+    """A NumPy generator seeded by a JAX key."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
+
+
+def couple(
+    conditioner: Network, points: Batch, state: Batch | None, interval: float, rule: SplineRule
+) -> tuple[Batch, LogScales]:
+    """A coupling: the second half of the coordinates goes through splines.
+
+        (a, b) ↦ (a, spline(b; network(a, x)))
+
+    The Jacobian is triangular, so that log |det| is the sum of the log slopes. A single coordinate
+    is all second half, and its spline depends on x at most.
+    """
+    half = len(points) // 2
+    kept, moved = points[:half], points[half:]
+    raw = conditioner(_beside(kept, state)).reshape(len(moved), -1, points.shape[1])
+    moved, log_slopes = rule(moved, raw, -interval, interval)
+    return jnp.concatenate([kept, moved]), jnp.sum(log_slopes, axis=0)
+
+
+def stretch_radius(
+    conditioner: Network, points: Batch, state: Batch | None, rule: SplineRule
+) -> tuple[Batch, LogScales]:
+    """A radial layer: the radius goes through a spline that depends on the direction.
+
+        r e ↦ ρ(r; e) e,   log |det| = log ρ'(r) + (d − 1) log(ρ / r)
+
+    Directions stay as they are. Shells, rings, stars and elliptical tails, which are hard for
+    couplings, are simple here. At the origin the spline has slope 1 whatever the direction, which
+    makes the map differentiable there.
+    """
+    dim = len(points)
+    squared = jnp.sum(points * points, axis=0)
+    radius = jnp.sqrt(jnp.maximum(squared, _SMALLEST_SQUARED_RADIUS))
+    raw = conditioner(_beside(points / radius, state))[None]
+    # N(0, I) has its mass at a radius of √d give or take 0.7, in every dimension.
+    (new_radius,), (log_slope,) = rule(radius[None], raw, 0.0, float(np.sqrt(dim)) + 4.0)
+    ratio = new_radius / radius
+    return points * ratio, log_slope + (dim - 1) * jnp.log(ratio)
+
+
+def _beside(features: Float[Array, "features n"], state: Batch | None) -> Float[Array, "more n"]:
+    return features if state is None else jnp.concatenate([features, state])

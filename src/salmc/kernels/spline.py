@@ -1,0 +1,130 @@
+"""Monotone rational-quadratic splines with learned knots, and their inverse, with log slopes.
+
+K bins cut [low, high] into widths and heights that sum to high − low; each inner knot has a slope.
+In a bin with lower left corner (x₀, y₀), width w, height h, mean slope s = h / w and slopes δ₀, δ₁
+at its ends, with t = (x − x₀) / w,
+
+    y     = y₀ + h [s t² + δ₀ t (1 − t)] / [s + (δ₀ + δ₁ − 2 s) t (1 − t)]
+    dy/dx = s² [δ₁ t² + 2 s t (1 − t) + δ₀ (1 − t)²] / [s + (δ₀ + δ₁ − 2 s) t (1 − t)]²
+
+and the inverse is the root in [0, 1] of a t² + b t + c = 0, with e = y − y₀ and
+
+    a = h (s − δ₀) + e (δ₀ + δ₁ − 2 s),   b = h δ₀ − e (δ₀ + δ₁ − 2 s),   c = −s e.
+
+Outside [low, high] the map is the identity, and the slope is 1 at both ends.
+
+Layout: m splines at n points each are (m, n), their raw parameters (m, 3K − 1, n). The batch comes
+last, so that compiled code for CPUs runs over contiguous points.
+
+Reference: Durkan, Bekasov, Murray and Papamakarios, "Neural spline flows", NeurIPS 2019.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+MIN_SHARE = 1e-3
+"""The least share of the interval that a bin has, in width and in height."""
+
+MIN_SLOPE = 1e-3
+"""The least slope at a knot."""
+
+_SLOPE_OFFSET = float(np.log(np.expm1(1.0 - MIN_SLOPE)))
+"""Makes the slope of a raw parameter of zero exactly 1: all zeros are the identity."""
+
+Values = Float[Array, "splines n"]
+RawParameters = Float[Array, "splines parameters n"]
+
+
+class _Bins(NamedTuple):
+    """The bin that each value lies in."""
+
+    inside: Bool[Array, "splines n"]
+    value: Values
+    """Moved into the interval where it is outside, so that no branch meets a NaN."""
+    left: Values
+    width: Values
+    bottom: Values
+    height: Values
+    slope_left: Values
+    slope_right: Values
+
+
+def parameter_count(bins: int) -> int:
+    """Raw parameters of a spline of so many bins: widths, heights, and slopes at inner knots."""
+    return 3 * bins - 1
+
+
+def spline(x: Values, raw: RawParameters, low: float, high: float) -> tuple[Values, Values]:
+    """y and log dy/dx.
+
+    Args:
+        x: points, of shape (splines, n).
+        raw: any real numbers, of shape (splines, 3K − 1, n); zeros are the identity.
+        low, high: the interval that the spline maps to itself.
+    """
+    bins = _find_bins(x, raw, low, high, edge_axis=0)
+    mean_slope = bins.height / bins.width
+    t = jnp.clip((bins.value - bins.left) / bins.width, 0.0, 1.0)
+    numerator = mean_slope * t * t + bins.slope_left * t * (1 - t)
+    y = bins.bottom + bins.height * numerator / _denominator(bins, mean_slope, t)
+    log_slope = _log_slope(bins, mean_slope, t)
+    return jnp.where(bins.inside, y, x), jnp.where(bins.inside, log_slope, 0.0)
+
+
+def spline_inverse(y: Values, raw: RawParameters, low: float, high: float) -> tuple[Values, Values]:
+    """x and log dx/dy, for the same parameters as in `spline`."""
+    bins = _find_bins(y, raw, low, high, edge_axis=1)
+    mean_slope = bins.height / bins.width
+    above = bins.value - bins.bottom
+    bend = above * (bins.slope_left + bins.slope_right - 2 * mean_slope)
+    a = bins.height * (mean_slope - bins.slope_left) + bend
+    b = bins.height * bins.slope_left - bend
+    c = -mean_slope * above
+    # The discriminant is positive but for rounding; a root of exactly 0 would have no gradient.
+    root = jnp.sqrt(jnp.maximum(b * b - 4 * a * c, 1e-30))
+    t = jnp.clip(2 * c / (-b - root), 0.0, 1.0)
+    log_slope = -_log_slope(bins, mean_slope, t)
+    x = bins.left + bins.width * t
+    return jnp.where(bins.inside, x, y), jnp.where(bins.inside, log_slope, 0.0)
+
+
+def _find_bins(value: Values, raw: RawParameters, low: float, high: float, edge_axis: int) -> _Bins:
+    """Look values up along the edges in x (`edge_axis` 0) or in y (1)."""
+    splines, parameters, n = raw.shape
+    count = (parameters + 1) // 3
+    share = jax.nn.softmax(raw[:, : 2 * count].reshape(splines, 2, count, n), axis=2)
+    share = share * (1 - MIN_SHARE * count) + MIN_SHARE
+    # A sum over all bins to the left, as a product: `jnp.cumsum` is slow here, to compile as well.
+    to_the_left = np.tril(np.ones((count + 1, count), raw.dtype), -1)
+    edges = low + (high - low) * jnp.einsum("kj,mcjn->mckn", to_the_left, share)
+    ends = jnp.ones((splines, 1, n), raw.dtype)
+    slopes = jax.nn.softplus(raw[:, 2 * count :] + _SLOPE_OFFSET) + MIN_SLOPE
+    table = jnp.concatenate([edges.reshape(splines, -1, n), ends, slopes, ends], axis=1)
+
+    inside = (value > low) & (value < high)
+    value = jnp.clip(value, low, high)
+    below = jnp.sum(value[:, None] >= edges[:, edge_axis], axis=1, keepdims=True)
+    at = jnp.clip(below - 1, 0, count - 1)
+    # One gather of all six numbers; masks over the bins take six times as long.
+    x_row, y_row, slope_row = 0, count + 1, 2 * count + 2
+    rows = np.array([x_row, x_row + 1, y_row, y_row + 1, slope_row, slope_row + 1])
+    found = jnp.take_along_axis(table, at + rows[:, None], axis=1)
+    left, right, bottom, top, slope_left, slope_right = (found[:, i] for i in range(6))
+    return _Bins(inside, value, left, right - left, bottom, top - bottom, slope_left, slope_right)
+
+
+def _denominator(bins: _Bins, mean_slope: Values, t: Values) -> Values:
+    return mean_slope + (bins.slope_left + bins.slope_right - 2 * mean_slope) * t * (1 - t)
+
+
+def _log_slope(bins: _Bins, mean_slope: Values, t: Values) -> Values:
+    """log dy/dx at t."""
+    return jnp.log(
+        mean_slope**2
+        * (bins.slope_right * t * t + 2 * mean_slope * t * (1 - t) + bins.slope_left * (1 - t) ** 2)
+        / _denominator(bins, mean_slope, t) ** 2
+    )

@@ -1,0 +1,163 @@
+"""Training checkpoints: a run that was killed goes on where it was, to the same end.
+
+One NumPy archive (.npz) without pickle: the arrays of the state in tree order, whitening and start
+cloud, and a JSON header with history, counters and what the run is. It is written beside its place
+and renamed, so that there is always one whole checkpoint.
+"""
+
+import dataclasses
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from salmc.errors import OutputError
+from salmc.kernels.whitening import Whitening
+from salmc.learning.state import TrainingState
+from salmc.sampling.atomic import final_place, new_file, output_errors
+
+FORMAT = "salmc-training"
+FORMAT_VERSION = 1
+_WHITENING = ("mean", "forward_matrix", "inverse_matrix")
+
+
+@dataclasses.dataclass
+class Record:
+    """What a run tells about itself, all of it JSON.
+
+    Attributes:
+        history: figures by name, one entry for each chunk.
+        seconds: by part.
+        warnings: sentences.
+        figure_kind: what is looked at to judge progress; see `validation`.
+        best: the best figure so far.
+        stale: chunks since then.
+        rollbacks, skipped: chunks undone, and updates left out.
+        finished: whether training ended before its last step.
+    """
+
+    history: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    figure_kind: str | None = None
+    best: float | None = None
+    stale: int = 0
+    rollbacks: int = 0
+    skipped: int = 0
+    finished: bool = False
+
+    def add(self, step: int, figure: float, mixed: float | None, figures: dict[str, float]) -> None:
+        """One chunk more. Every list has the same length; NaN where there was nothing to tell."""
+        row = {"step": float(step), "figure": figure, **figures}
+        if mixed is not None or "mixture_acceptance" in self.history:
+            row["mixture_acceptance"] = float("nan") if mixed is None else mixed
+        for name, value in row.items():
+            self.history.setdefault(name, []).append(value)
+
+    def add_seconds(self, part: str, seconds: float) -> None:
+        """Time spent on a part of the work."""
+        self.seconds[part] = self.seconds.get(part, 0.0) + seconds
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """Where the states of one run are saved.
+
+    Attributes:
+        path: of the file.
+        identity: settings, seed, kernel and target of the run: a run resumes its own states only.
+        whitening, start: made before the first step.
+    """
+
+    path: Path
+    identity: dict[str, Any]
+    whitening: Whitening
+    start: np.ndarray
+
+    def write(self, state: TrainingState, record: Record) -> None:
+        """Replace the checkpoint; the old one is there until the new one is whole.
+
+        Raises:
+            OutputError: if it cannot be written.
+        """
+        header = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "identity": self.identity,
+            "record": dataclasses.asdict(record),
+        }
+        arrays: dict[str, Any] = {
+            f"state/{i}": np.asarray(leaf) for i, leaf in enumerate(_leaves(state))
+        }
+        arrays |= {
+            f"whitening/{name}": np.asarray(getattr(self.whitening, name)) for name in _WHITENING
+        }
+        arrays |= {"header": np.array(json.dumps(header)), "start": self.start}
+        place = final_place(self.path)
+        with output_errors(place):
+            place.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(place) as working, working.open("wb") as file:
+            np.savez(file, **arrays)
+
+
+class Restored:
+    """A checkpoint that was read.
+
+    Args:
+        path: of the file.
+        identity: of the run that wants to go on.
+
+    Raises:
+        OutputError: if the file is damaged or of another run.
+    """
+
+    def __init__(self, path: str | Path, identity: dict[str, Any]) -> None:
+        self.path = final_place(path)
+        try:
+            with np.load(self.path, allow_pickle=False) as archive:
+                self._arrays = {name: archive[name] for name in archive.files}
+            header = json.loads(str(self._arrays["header"]))
+            ours = (header["format"], header["format_version"]) == (FORMAT, FORMAT_VERSION)
+            stored, record = header["identity"], header["record"]
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+            raise OutputError(
+                f"{self.path} cannot be read as a training checkpoint: it is damaged or something "
+                "else. Remove it, or choose another place."
+            ) from error
+        if not ours:
+            raise OutputError(f"{self.path} was written by another version of salmc. Remove it.")
+        # Through JSON, as the stored one went.
+        mine = json.loads(json.dumps(identity))
+        differing = [name for name in mine if mine[name] != stored.get(name)]
+        if differing:
+            raise OutputError(
+                f"{self.path} is the checkpoint of another run: {', '.join(differing)} differ. "
+                "Resume with the same arguments, or choose another place."
+            )
+        self.record = Record(**record)
+        self.whitening = Whitening(
+            *(jnp.asarray(self._arrays[f"whitening/{name}"]) for name in _WHITENING)
+        )
+        self.start = self._arrays["start"]
+
+    def state(self, like: TrainingState) -> TrainingState:
+        """The stored state, in the tree of another."""
+        dynamic, static = eqx.partition(like, eqx.is_array)
+        leaves, tree = jax.tree.flatten(dynamic)
+        stored = [self._arrays.get(f"state/{i}") for i in range(len(leaves))]
+        fits = all(
+            array is not None and array.shape == leaf.shape and array.dtype == leaf.dtype
+            for array, leaf in zip(stored, leaves, strict=True)
+        )
+        if not fits:
+            raise OutputError(f"{self.path} does not fit this run's kernel, pool or precision.")
+        return eqx.combine(jax.tree.unflatten(tree, [jnp.asarray(a) for a in stored]), static)
+
+
+def _leaves(state: TrainingState) -> list[Any]:
+    return jax.tree.leaves(eqx.filter(state, eqx.is_array))

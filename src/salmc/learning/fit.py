@@ -1,0 +1,131 @@
+"""`fit`: a sampler for a target, with nothing to choose.
+
+What it decides, and from what:
+
+* where to look: a search for the target's location and scale (`movers.start`);
+* what fills the pool (`mover="auto"`): tempered SMC, which needs values of the density alone;
+  beyond `_MANY_DIMENSIONS`, where proposals by differences grow slow, SGHMC if there is a gradient;
+* coordinates: whitened by the pool;
+* size of the network, batch and steps: from the dimension (`learning.settings`);
+* when to stop: at the end of the schedule, or earlier when a figure no longer improves.
+
+Nothing here looks at exact draws or known moments.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from salmc import checks
+from salmc.kernels.base import AbstractKernel
+from salmc.learning.al_mc import al_mc
+from salmc.learning.learned import Learned
+from salmc.learning.review import review
+from salmc.learning.sal_mc import sal_mc
+from salmc.learning.settings import LearningSettings, default_settings
+from salmc.movers.base import AbstractMover
+from salmc.progress import AbstractReporter
+from salmc.sampling.sampler import Sampler
+from salmc.target import AbstractTarget
+
+METHODS = {
+    "sal-mc": "a kernel learned from an unnormalised density: the paper's sampler",
+    "al-mc": "a kernel learned from given samples",
+}
+
+_MANY_DIMENSIONS = 50
+
+
+def fit(
+    target: AbstractTarget | None = None,
+    *,
+    method: str = "sal-mc",
+    kernel: str | AbstractKernel = "flow",
+    mover: str | AbstractMover = "auto",
+    samples: Any = None,
+    steps: int | None = None,
+    settings: LearningSettings | dict[str, Any] | None = None,
+    seed: int = 0,
+    progress: bool | AbstractReporter = True,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+) -> Sampler:
+    """Train a kernel and bind it to its target.
+
+    Args:
+        target: what to sample from: `salmc.Target(log_density, dim=…)`.
+        method: "sal-mc" from the density alone, or "al-mc" from `samples`.
+        kernel: "flow", exact under Metropolis-Hastings; "mlp", the paper's implicit generator; or
+            a kernel.
+        mover: what fills the pool; "auto" decides by what the target can do.
+        samples: (n, dim), for "al-mc".
+        steps: of training; from the kernel's defaults unless given.
+        settings: further settings of the learning, or a dictionary of those to change.
+        seed: the same seed gives the same sampler.
+        progress: True for a bar, False for silence, or a reporter.
+        checkpoint: a file in which the training is saved now and then.
+        resume: go on from `checkpoint` if it is there.
+
+    Returns:
+        A sampler. Whatever went wrong in training stands in its `warnings`, and in the verdict
+        on its draws.
+
+    Example:
+        >>> import salmc
+        >>> target = salmc.Target(lambda x: -0.5 * (x**2).sum(), dim=2)
+        >>> sampler = salmc.fit(target, steps=50, progress=False)
+        >>> draws = sampler.sample(chains=4, draws=100, metropolis=True, progress=False)
+        >>> draws.positions.shape
+        (4, 100, 2)
+    """
+    checks.choice("method", method, tuple(METHODS))
+    common: dict[str, Any] = {
+        "seed": seed,
+        "progress": progress,
+        "checkpoint": checkpoint,
+        "resume": resume,
+    }
+    if method == "al-mc":
+        if samples is None:
+            checks.fail("samples", "given for al-mc: an array (n, dim)", samples)
+        dim = len(samples[0])
+        learned = al_mc(samples, kernel, settings=_settings(kernel, dim, steps, settings), **common)
+        learned = dataclasses.replace(learned, target=target)
+    else:
+        if not isinstance(target, AbstractTarget):
+            checks.fail("target", "a target, such as salmc.Target(log_density, dim=…)", target)
+        if samples is not None:
+            checks.fail("samples", 'left out unless method="al-mc"', "samples")
+        chosen = choose_mover(target) if isinstance(mover, str) and mover == "auto" else mover
+        learned = sal_mc(
+            target,
+            kernel,
+            mover=chosen,
+            settings=_settings(kernel, target.dim, steps, settings),
+            **common,
+        )
+    return _reviewed(learned).sampler()
+
+
+def choose_mover(target: AbstractTarget) -> str:
+    """The mover that fills the pool when nobody says."""
+    return "sghmc" if target.dim > _MANY_DIMENSIONS and target.differentiable else "smc"
+
+
+def _settings(
+    kernel: str | AbstractKernel,
+    dim: int,
+    steps: int | None,
+    settings: LearningSettings | dict[str, Any] | None,
+) -> LearningSettings:
+    """The defaults for the kernel, with what was asked for."""
+    name = kernel if isinstance(kernel, str) else kernel.name
+    found = settings if isinstance(settings, LearningSettings) else default_settings(name, dim)
+    changes = dict(settings) if isinstance(settings, dict) else {}
+    if steps is not None:
+        changes["steps"] = checks.integer("steps", steps, 1)
+    return found.replace(**changes)
+
+
+def _reviewed(learned: Learned) -> Learned:
+    return dataclasses.replace(learned, warnings=(*learned.warnings, *review(learned)))

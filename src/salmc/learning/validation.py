@@ -1,0 +1,87 @@
+"""The figure that tells whether a kernel still improves. Smaller is better.
+
+rejection     1 − mean Metropolis-Hastings acceptance, for tractable kernels on a target. It
+              comes out of training itself, of weights that had not seen those points
+likelihood    −E log q of held-out samples, for tractable kernels on given samples
+mmd           unbiased MMD² between outputs of the averaged kernel and the pool, or held-out
+              samples: exp(−|x − y|²/h) with h = 2·dim·{0.05, 0.5, 5}, averaged, in whitened
+              coordinates, in which the mean squared distance is 2·dim
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from salmc.kernels.base import AbstractTractableKernel
+from salmc.learning.settings import LearningSettings
+from salmc.learning.state import Problem, TrainingState
+from salmc.target import Points, Scalar
+
+_BANDWIDTHS = (0.05, 0.5, 5.0)
+"""In units of the mean squared distance: finer than the modes of a mixture, and coarser."""
+
+_POINTS = 1024
+_TRANSITIONS = 4
+
+TOLERANCES = {"rejection": 0.005, "likelihood": 0.005, "mmd": 5e-4}
+"""A figure must fall by more than this to count as better."""
+
+
+def figure_kind(problem: Problem, settings: LearningSettings) -> str:
+    """Which figure fits this problem."""
+    if problem.makes_proposals(settings):
+        return "rejection"
+    if problem.tractable and problem.target is None and settings.likelihood > 0.0:
+        return "likelihood"
+    return "mmd"
+
+
+def has_collapsed(kind: str, figure: float, best: float, dim: int) -> bool:
+    """Whether a figure is so much worse than the best that training must have diverged."""
+    if kind == "rejection":
+        return 1.0 - figure < 0.25 * (1.0 - best)
+    return figure > best + (0.3 if kind == "mmd" else 10.0 + 3.0 * dim)
+
+
+@eqx.filter_jit
+def held_out_figure(
+    problem: Problem, kind: str, state: TrainingState, held: Points, key: PRNGKeyArray
+) -> Scalar:
+    """The likelihood or MMD² figure of the averaged weights.
+
+    Args:
+        problem, kind, state: what is trained, the figure's kind, and how far it came.
+        held: samples that the kernel is compared with; whitened.
+        key: of the kernel's noise and of the choice of points.
+    """
+    kernel = problem.kernel_with(state.average)
+    choose_key, noise_key = jax.random.split(key)
+    # Neighbours from a random row on: no row twice, and no sorting.
+    first = jax.random.randint(choose_key, (), 0, len(held))
+    rows = (first + jnp.arange(min(_POINTS, len(held)))) % len(held)
+    if kind == "likelihood" and isinstance(kernel, AbstractTractableKernel):
+        return -jnp.mean(kernel.log_densities(held[rows], held[rows[::-1]]))
+
+    def step(points: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
+        points = kernel.propose_batch(key, points)
+        return points, points
+
+    keys = jax.random.split(noise_key, _TRANSITIONS)
+    _, outputs = jax.lax.scan(step, state.inputs, keys)
+    return mmd_squared(outputs.reshape(-1, kernel.dim)[-_POINTS:], held[rows])
+
+
+def mmd_squared(x: Points, y: Float[Array, "m dim"]) -> Scalar:
+    """Unbiased MMD², averaged over three bandwidths."""
+    n, m = len(x), len(y)
+    within_x = (_mean_kernel(x, x) - 1.0 / n) * n / (n - 1)
+    within_y = (_mean_kernel(y, y) - 1.0 / m) * m / (m - 1)
+    return within_x + within_y - 2.0 * _mean_kernel(x, y)
+
+
+def _mean_kernel(x: Points, y: Float[Array, "m dim"]) -> Scalar:
+    squares = jnp.sum(x**2, axis=1)[:, None] + jnp.sum(y**2, axis=1) - 2.0 * x @ y.T
+    scaled = -jnp.maximum(squares, 0.0) / (2.0 * x.shape[1])
+    values = [jnp.mean(jnp.exp(scaled / bandwidth)) for bandwidth in _BANDWIDTHS]
+    return sum(values, jnp.zeros(())) / len(values)

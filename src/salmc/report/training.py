@@ -1,0 +1,89 @@
+"""The course of training: what was minimised, and whether the kernel got better by it."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from salmc.report import style
+from salmc.sampling.sampler import Sampler
+
+LOSSES = {
+    "kernel_loss": "kernel: all terms",
+    "adversarial": "kernel: adversarial",
+    "wasserstein": "kernel: W₂",
+    "decorrelation": "kernel: decorrelation",
+    "likelihood": "−log likelihood",
+    "regression": "log-ratio regression",
+    "critic_loss": "critic",
+}
+ACCEPTANCES = {
+    "acceptance": "proposals of the kernel",
+    "mixture_acceptance": "jumps between modes",
+    "move_acceptance": "moves of the pool",
+}
+_RESOLUTION = 1e-3
+"""MMD² below it is noise: linear there, logarithmic above."""
+
+
+def figure(sampler: Sampler) -> Figure | None:
+    """Losses at the left; at the right acceptance, or what progress was judged by."""
+    history = {name: np.asarray(values, float) for name, values in sampler.history.items()}
+    steps = history.get("step")
+    if steps is None or not len(steps):
+        return None
+    result = style.new_figure(9.6, 3.9)
+    left, right = result.subplots(1, 2)
+    _lines(left, steps, history, LOSSES)
+    left.set_ylim(*_limits([history[name] for name in LOSSES if name in history]))
+    style.title(left, f"Training of the {sampler.kernel.name} kernel", "losses")
+    if "acceptance" in history:
+        _lines(right, steps, history, ACCEPTANCES)
+        right.set_ylim(0, 1)
+        style.title(right, "Acceptance", "share that a Metropolis step takes")
+    else:
+        _progress(right, steps, history.get("figure", np.full_like(steps, np.nan)), sampler)
+    for axes in (left, right):
+        axes.set(xlabel="step", xlim=(0, float(steps[-1]) * 1.02))
+        axes.grid(axis="y")
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(loc="best")
+    return result
+
+
+def _lines(axes: Axes, steps: np.ndarray, history: dict[str, Any], names: dict[str, str]) -> None:
+    marker = "o" if len(steps) <= 60 else None
+    for number, (name, label) in enumerate(names.items()):
+        if name not in history:
+            continue
+        # Not every chunk tells every figure.
+        known = np.isfinite(history[name])
+        axes.plot(
+            steps[known],
+            history[name][known],
+            label=label,
+            color=style.SERIES[number],
+            linewidth=2.0 if number == 0 else 1.3,
+            marker=marker,
+            markersize=3,
+        )
+
+
+def _progress(axes: Axes, steps: np.ndarray, values: np.ndarray, sampler: Sampler) -> None:
+    """The figure on which training was judged, where that is not acceptance."""
+    by_likelihood = sampler.method == "al-mc" and bool(sampler.settings.get("likelihood"))
+    axes.plot(steps, values, color=style.SERIES[0], linewidth=1.7, marker="o", markersize=3)
+    if by_likelihood:
+        style.title(axes, "−log likelihood", "of samples that were held out")
+        return
+    finite = np.abs(values[np.isfinite(values)])
+    if len(finite) and np.max(finite) > 10 * _RESOLUTION:
+        axes.set_yscale("symlog", linthresh=_RESOLUTION)
+    style.title(axes, "MMD² to the pool", "what training saw of the target; 0 is best")
+
+
+def _limits(lines: list[np.ndarray]) -> tuple[float, float]:
+    """Around where the lines settle: the first chunk is often far above all others."""
+    settled = np.concatenate([line[min(1, len(line) - 1) :] for line in lines] or [np.zeros(1)])
+    return style.window(settled, margin=0.15)

@@ -1,0 +1,118 @@
+"""The spline against its own inverse, against autodiff, and against FlowJAX's."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flowjax.bijections import RationalQuadraticSpline
+
+from salmc.kernels.spline import MIN_SHARE, MIN_SLOPE, parameter_count, spline, spline_inverse
+
+BINS = 7
+LOW, HIGH = -5.0, 5.0
+
+
+@pytest.fixture(autouse=True)
+def _double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def splines(scale, count=400, number=3):
+    """Points that cover both sides of the interval, and a spline for each of them."""
+    generator = np.random.default_rng(1)
+    x = generator.uniform(1.3 * LOW, 1.3 * HIGH, (number, count))
+    raw = generator.normal(scale=scale, size=(number, parameter_count(BINS), count))
+    return jnp.asarray(x), jnp.asarray(raw)
+
+
+def knots_and_slopes(raw):
+    """The same parametrisation written again with NumPy, for one spline."""
+    widths, heights = np.split(raw[: 2 * BINS], 2)
+    edges = []
+    for part in (widths, heights):
+        share = np.exp(part) / np.sum(np.exp(part))
+        share = share * (1 - MIN_SHARE * BINS) + MIN_SHARE
+        edges.append(LOW + (HIGH - LOW) * np.concatenate([[0.0], np.cumsum(share)]))
+    # softplus(raw + offset) + MIN_SLOPE, with the offset for which raw = 0 has slope 1
+    inner = np.log1p(np.exp(raw[2 * BINS :]) * np.expm1(1 - MIN_SLOPE)) + MIN_SLOPE
+    return *edges, np.concatenate([[1.0], inner, [1.0]])
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0])
+def test_the_inverse_undoes_the_spline(scale):
+    x, raw = splines(scale)
+    y, log_slope = spline(x, raw, LOW, HIGH)
+    back, inverse_log_slope = spline_inverse(y, raw, LOW, HIGH)
+    # Slopes reach 1e4, by which rounding errors grow.
+    np.testing.assert_allclose(back, x, atol=1e-9)
+    np.testing.assert_allclose(inverse_log_slope, -log_slope, atol=1e-6)
+
+
+def test_single_precision_is_enough_for_an_inverse():
+    with jax.enable_x64(False):
+        x, raw = (jnp.asarray(value, dtype=jnp.float32) for value in splines(0.5))
+        y, log_slope = spline(x, raw, LOW, HIGH)
+        back, inverse_log_slope = spline_inverse(y, raw, LOW, HIGH)
+    assert back.dtype == jnp.float32
+    np.testing.assert_allclose(back, x, atol=1e-4)
+    np.testing.assert_allclose(inverse_log_slope, -log_slope, atol=1e-4)
+
+
+@pytest.mark.parametrize("rule", [spline, spline_inverse])
+def test_log_slopes_are_those_of_autodiff(rule):
+    x, raw = splines(2.0)
+    slope = jax.grad(lambda x: jnp.sum(rule(x, raw, LOW, HIGH)[0]))(x)
+    np.testing.assert_allclose(rule(x, raw, LOW, HIGH)[1], np.log(slope), atol=1e-8)
+
+
+@pytest.mark.parametrize("rule", [spline, spline_inverse])
+def test_zeros_are_the_identity(rule):
+    x, raw = splines(0.0)
+    y, log_slope = rule(x, raw, LOW, HIGH)
+    np.testing.assert_allclose(y, x, atol=1e-12)
+    np.testing.assert_allclose(log_slope, 0.0, atol=1e-12)
+
+
+def test_increasing_and_continuous_over_the_ends():
+    _, raw = splines(2.0, count=1, number=1)
+    x = jnp.linspace(1.2 * LOW, 1.2 * HIGH, 100_001)[None]
+    y = spline(x, jnp.broadcast_to(raw, (*raw.shape[:2], x.shape[1])), LOW, HIGH)[0]
+    steps = np.diff(np.asarray(y[0]))
+    assert np.all(steps > 0)
+    # A jump would be a step of its own size, whatever the grid.
+    assert np.max(steps) < 0.01
+
+
+@pytest.mark.parametrize("rule", [spline, spline_inverse])
+def test_gradients_are_finite_everywhere(rule):
+    edge_cases = [-1e6, -50.0, LOW, np.nextafter(LOW, 0), 0.0, np.nextafter(HIGH, 0), HIGH, 50.0]
+    _, raw = splines(3.0, count=len(edge_cases), number=1)
+
+    def total(x, raw):
+        y, log_slope = rule(x, raw, LOW, HIGH)
+        return jnp.sum(y) + jnp.sum(log_slope)
+
+    for gradient in jax.jit(jax.grad(total, argnums=(0, 1)))(jnp.asarray([edge_cases]), raw):
+        assert np.all(np.isfinite(gradient))
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0])
+def test_agrees_with_flowjax(scale):
+    _, raw = splines(scale, count=1, number=1)
+    x = jnp.linspace(1.2 * LOW, 1.2 * HIGH, 301)
+    peer = eqx.tree_at(
+        lambda module: (module.x_pos, module.y_pos, module.derivatives),
+        RationalQuadraticSpline(knots=BINS - 1, interval=HIGH),
+        tuple(jnp.asarray(value) for value in knots_and_slopes(np.asarray(raw[0, :, 0]))),
+    )
+    wide = jnp.broadcast_to(raw, (*raw.shape[:2], len(x)))
+    for own, expected in (
+        (spline, peer.transform_and_log_det),
+        (spline_inverse, peer.inverse_and_log_det),
+    ):
+        values, log_slopes = own(x[None], wide, LOW, HIGH)
+        expected_values, expected_slopes = jax.vmap(expected)(x)
+        np.testing.assert_allclose(values[0], expected_values, atol=1e-9)
+        np.testing.assert_allclose(log_slopes[0], expected_slopes, atol=1e-7)

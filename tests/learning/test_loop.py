@@ -1,0 +1,121 @@
+"""Chunks, rollback, early stop, Ctrl-C, and that nothing is compiled twice."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import salmc.learning.loop as loop
+import salmc.learning.step as step_module
+from salmc.kernels import FlowKernel
+from salmc.learning import sal_mc
+from salmc.progress import SilentReporter
+
+
+def _leaves(learned):
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(learned.kernel)]
+
+
+@pytest.mark.parametrize("kind", ["flow", "mlp"])
+def test_chunks_do_not_change_the_result(request, two_modes, kind):
+    kernel = request.getfixturevalue(kind)
+    settings = request.getfixturevalue(f"{kind}_settings")
+    runs = [
+        sal_mc(two_modes, kernel, settings=settings.replace(chunk=chunk), progress=False)
+        for chunk in (20, 7)
+    ]
+    for one, other in zip(_leaves(runs[0]), _leaves(runs[1]), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(runs[0].pool, runs[1].pool)
+
+
+def test_seeds_and_chunks_share_one_trace(two_modes, flow_settings, monkeypatch):
+    traces = []
+    original = loop.training_step
+
+    def counted(*arguments):
+        traces.append(1)
+        return original(*arguments)
+
+    monkeypatch.setattr(loop, "training_step", counted)
+    # Sizes of no other test, so that nothing is compiled yet.
+    settings = flow_settings.replace(steps=50, batch=32, pool_size=96, chunk=20)
+    kernels = [FlowKernel(jax.random.key(i), 2, layers=2, width=8, knots=5) for i in range(2)]
+    sal_mc(two_modes, kernels[0], settings=settings, seed=0, progress=False)
+    first = len(traces)
+    sal_mc(two_modes, kernels[1], settings=settings, seed=1, progress=False)
+    assert first >= 1
+    assert len(traces) == first
+
+
+def _spoil(monkeypatch, when):
+    """Chunks for which `when(number)` come back with NaN weights."""
+    calls = []
+    original = loop.advance_chunk
+
+    def spoiled(problem, settings, state, key, count):
+        state, figures, skipped = original(problem, settings, state, key, count)
+        if int(count):
+            calls.append(float(state.rate))
+            if when(len(calls)):
+                weights = jnp.full_like(state.weights, jnp.nan)
+                state = dataclasses.replace(state, weights=weights, average=weights)
+        return state, figures, skipped
+
+    monkeypatch.setattr(loop, "advance_chunk", spoiled)
+    return calls
+
+
+def test_rollback(two_modes, flow, flow_settings, monkeypatch):
+    calls = _spoil(monkeypatch, lambda number: number == 2)
+    learned = sal_mc(two_modes, flow, settings=flow_settings, progress=False)
+    assert all(np.all(np.isfinite(leaf)) for leaf in _leaves(learned))
+    assert learned.history["step"] == [20.0, 40.0, 60.0]
+    np.testing.assert_allclose(calls, 3e-3 * np.array([1.0, 1.0, 0.5, 0.5]))
+    assert len(learned.warnings) == 1
+    assert "diverged between steps 20 and 40" in learned.warnings[0]
+
+
+def test_training_that_always_diverges_ends(two_modes, flow, flow_settings, monkeypatch):
+    _spoil(monkeypatch, lambda number: number > 1)
+    learned = sal_mc(two_modes, flow, settings=flow_settings, progress=False)
+    assert all(np.all(np.isfinite(leaf)) for leaf in _leaves(learned))
+    assert learned.history["step"] == [20.0]
+    assert "smaller learning rate" in learned.warnings[-1]
+
+
+def test_updates_that_are_not_finite_are_left_out(two_modes, flow, flow_settings, monkeypatch):
+    original = step_module.kernel_objective
+
+    def sometimes_nan(kernel, critic, batch, settings, key, **options):
+        loss, terms = original(kernel, critic, batch, settings, key, **options)
+        bad = jax.random.uniform(key) < 0.2
+        return jnp.where(bad, jnp.nan, loss), terms
+
+    monkeypatch.setattr(step_module, "kernel_objective", sometimes_nan)
+    # A value of no other test: what is compiled with the broken loss must serve no other.
+    settings = flow_settings.replace(huber=1.1)
+    learned = sal_mc(two_modes, flow, settings=settings, progress=False)
+    assert all(np.all(np.isfinite(leaf)) for leaf in _leaves(learned))
+    assert "of 60 updates were not finite" in learned.warnings[0]
+    assert np.all(np.isfinite(learned.history["kernel_loss"]))
+
+
+def test_early_stop(two_modes, flow, flow_settings):
+    settings = flow_settings.replace(patience=1, chunk=5, steps=59, learning_rate=1e-9)
+    learned = sal_mc(two_modes, flow, settings=settings, progress=False)
+    assert learned.history["step"][-1] < 59
+
+
+def test_interruption_keeps_the_last_good_weights(two_modes, flow, flow_settings):
+    class Impatient(SilentReporter):
+        def advance(self, steps, **figures):
+            self.done = getattr(self, "done", 0) + steps
+            if self.done == 40:
+                raise KeyboardInterrupt
+
+    learned = sal_mc(two_modes, flow, settings=flow_settings, progress=Impatient())
+    assert learned.history["step"] == [20.0, 40.0]
+    assert "Interrupted at step 40 of 60" in learned.warnings[0]

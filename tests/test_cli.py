@@ -20,7 +20,8 @@ from salmc.sampling.folder import open_run
 
 # A given start saves the search for one; the tests of pictures and of bad targets search.
 START = ["--start", "normal:4"]
-QUICK = ["--method", "sgld", "--particles", "30", "--steps", "20", "--no-plots", *START]
+MOVER = ["--method", "sgld"]
+QUICK = [*MOVER, "--particles", "30", "--steps", "20", "--no-plots", *START]
 COMMAND = [sys.executable, "-c", "from salmc.cli import main; main()"]
 
 
@@ -65,6 +66,7 @@ def test_run_writes_a_folder_that_opens_again():
     assert run.settings["target_spec"] == "mog2"
     shown = call("show", "out")
     assert shown.exit_code == 0
+    assert "report.html" in os.listdir("out")
     opening = run.diagnostics["verdict"]["sentences"][0]
     assert opening in shown.stdout
     assert opening in result.stdout
@@ -178,8 +180,8 @@ def refused(result, *words):
         (["run", "mog2", *QUICK, "--set", "step_size=-0.1"], ["`step_size`", "above 0", "-0.1"]),
         (["run", "mog2", *QUICK, "--set", "step_size=nan"], ["`step_size`", "finite", "nan"]),
         (["run", "mog2", *QUICK, "--set", "step_size=fast"], ["`step_size`", "'fast'"]),
-        (["run", "mog2", "--particles", "0"], ["`particles`", "Got 0"]),
-        (["run", "mog2", "--particles", "0", "--start", "normal:1"], ["`particles`", "Got 0"]),
+        (["run", "mog2", *MOVER, "--particles", "0"], ["`particles`", "Got 0"]),
+        (["run", "mog2", *QUICK, "--particles", "0"], ["`particles`", "Got 0"]),
         (["run", "mog2", *QUICK, "--steps", "0"], ["`steps`", "Got 0"]),
         (["run", "mog2", *QUICK, "--keep", "0"], ["`keep`", "Got 0"]),
         (["run", "mog2", *QUICK, "--seed", "-1"], ["`seed`", "Got -1"]),

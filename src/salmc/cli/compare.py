@@ -200,7 +200,7 @@ def _result(name: str, make: "Callable[[], Draws]", *, debug: bool) -> "Result":
         if debug:
             raise
         return Result(name, trouble=str(error) if isinstance(error, SalmcError) else reason(error))
-    seconds = sum(draws.settings.get("training_seconds", {}).values())
+    seconds = float(sum(draws.settings.get("training_seconds", {}).values()))
     draws, summary = judge(draws)
     if summary is None:
         return Result(name, draws, trouble=draws.warnings[-1], training_seconds=seconds)

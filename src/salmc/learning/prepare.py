@@ -21,7 +21,6 @@ from salmc.learning.transport import require_sinkhorn
 from salmc.progress import AbstractReporter, reporter
 from salmc.target import Points
 
-
 _CALIBRATION = 3
 """Number of the calibration's key; `loop` has the smaller ones."""
 

@@ -8,7 +8,6 @@ that every seed, every chunk and every set of weights share one trace.
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree

@@ -77,9 +77,14 @@ def _progress(axes: Axes, steps: np.ndarray, values: np.ndarray, sampler: Sample
     if by_likelihood:
         style.title(axes, "−log likelihood", "of samples that were held out")
         return
-    finite = np.abs(values[np.isfinite(values)])
-    if len(finite) and np.max(finite) > 10 * _RESOLUTION:
+    finite = values[np.isfinite(values)]
+    top = 1.3 * np.max(finite, initial=_RESOLUTION)
+    if top > 10 * _RESOLUTION:
         axes.set_yscale("symlog", linthresh=_RESOLUTION)
+        decades = 10.0 ** np.arange(np.log10(_RESOLUTION), np.floor(np.log10(top)) + 1)
+        axes.set_yticks([0.0, *decades])
+        axes.minorticks_off()
+    axes.set_ylim(min(0.0, 1.3 * float(np.min(finite, initial=0.0))), top)
     style.title(axes, "MMD² to the pool", "what training saw of the target; 0 is best")
 
 

@@ -270,6 +270,7 @@ def test_a_page_that_fails_does_not_cost_the_run(trained, monkeypatch):
         (["--steps", "5", "--set", "steps=6"], ["`steps`", "twice"]),
         (["--chains", "0"], ["`chains`", "Got 0"]),
         (["--draws", "0"], ["`draws`", "Got 0"]),
+        (["--draws", "100000000"], ["too many to keep in memory", "salmc sample"]),
         (["--seed", "-1"], ["`seed`", "Got -1"]),
         (["--particles", "10"], ["`--particles`", "for movers", "--chains"]),
         (["--start", "auto"], ["`--start`", "for movers"]),

@@ -1,4 +1,4 @@
-"""Small problems that train in seconds."""
+"""Small problems that train in seconds. Tests that share sizes share what is compiled."""
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +32,7 @@ def mlp():
 
 @pytest.fixture(scope="session")
 def flow_settings():
-    return default_settings("flow", 2).replace(steps=60, batch=64, pool_size=256, chunk=20)
+    return default_settings("flow", 2).replace(steps=60, batch=128, pool_size=512, chunk=20)
 
 
 @pytest.fixture(scope="session")
@@ -40,8 +40,8 @@ def mlp_settings():
     return LearningSettings(
         decorrelation=0.3,
         steps=60,
-        batch=64,
-        pool_size=256,
+        batch=128,
+        pool_size=512,
         chunk=20,
         mixture_components=4,
         mixture_every=30,

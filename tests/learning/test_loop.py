@@ -31,25 +31,6 @@ def test_chunks_do_not_change_the_result(request, two_modes, kind):
     np.testing.assert_array_equal(runs[0].pool, runs[1].pool)
 
 
-def test_seeds_and_chunks_share_one_trace(two_modes, flow_settings, monkeypatch):
-    traces = []
-    original = loop.training_step
-
-    def counted(*arguments):
-        traces.append(1)
-        return original(*arguments)
-
-    monkeypatch.setattr(loop, "training_step", counted)
-    # Sizes of no other test, so that nothing is compiled yet.
-    settings = flow_settings.replace(steps=50, batch=32, pool_size=96, chunk=20)
-    kernels = [FlowKernel(jax.random.key(i), 2, layers=2, width=8, knots=5) for i in range(2)]
-    sal_mc(two_modes, kernels[0], settings=settings, seed=0, progress=False)
-    first = len(traces)
-    sal_mc(two_modes, kernels[1], settings=settings, seed=1, progress=False)
-    assert first >= 1
-    assert len(traces) == first
-
-
 def _spoil(monkeypatch, when):
     """Chunks for which `when(number)` come back with NaN weights."""
     calls = []
@@ -86,21 +67,37 @@ def test_training_that_always_diverges_ends(two_modes, flow, flow_settings, monk
     assert "smaller learning rate" in learned.warnings[-1]
 
 
-def test_updates_that_are_not_finite_are_left_out(two_modes, flow, flow_settings, monkeypatch):
-    original = step_module.kernel_objective
+@pytest.fixture
+def objective_with_nan(monkeypatch):
+    """Losses that are NaN now and then; a list that grows with each trace."""
+    traces, original = [], step_module.kernel_objective
 
     def sometimes_nan(kernel, critic, batch, settings, key, **options):
+        traces.append(1)
         loss, terms = original(kernel, critic, batch, settings, key, **options)
-        bad = jax.random.uniform(key) < 0.2
-        return jnp.where(bad, jnp.nan, loss), terms
+        return jnp.where(jax.random.uniform(key) < 0.2, jnp.nan, loss), terms
 
     monkeypatch.setattr(step_module, "kernel_objective", sometimes_nan)
+    return traces
+
+
+def test_bad_updates_are_left_out_and_nothing_is_traced_twice(
+    two_modes, flow, flow_settings, objective_with_nan
+):
     # A value of no other test: what is compiled with the broken loss must serve no other.
     settings = flow_settings.replace(huber=1.1)
     learned = sal_mc(two_modes, flow, settings=settings, progress=False)
     assert all(np.all(np.isfinite(leaf)) for leaf in _leaves(learned))
     assert "of 60 updates were not finite" in learned.warnings[0]
     assert np.all(np.isfinite(learned.history["kernel_loss"]))
+
+    # Other weights, seeds, lengths, rates and chunks share the trace.
+    before = len(objective_with_nan)
+    assert before >= 1
+    other = FlowKernel(jax.random.key(1), 2, layers=2, width=32, knots=8)
+    changed = settings.replace(steps=50, learning_rate=1e-3, chunk=15)
+    sal_mc(two_modes, other, settings=changed, seed=1, progress=False)
+    assert len(objective_with_nan) == before
 
 
 def test_early_stop(two_modes, flow, flow_settings):

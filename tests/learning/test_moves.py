@@ -78,13 +78,12 @@ def test_mixture_move_corrects_the_weights_of_modes():
     # All in one mode: only jumps can balance them, and differences cannot (they are too short).
     lopsided = jnp.where((jnp.arange(_COUNT) < _COUNT // 5)[:, None], pool, jnp.abs(pool))
     values = _log_density(lopsided)
+    move = jax.jit(lambda key, points, values: mixture_move(key, points, values, _log_density, 4))
     for i in range(4):
-        lopsided, values, accepted = mixture_move(
-            jax.random.key(i), lopsided, values, _log_density, 4
-        )
+        lopsided, values, accepted = move(jax.random.key(i), lopsided, values)
     assert accepted > 0.3
     np.testing.assert_allclose(values, _log_density(lopsided), atol=1e-4)
     # 4·4 moves at acceptance above 0.3 leave less than 0.7^16 = 0.3 % of the start.
     assert abs(np.mean(lopsided[:, 0] > 0) - 0.5) < 5 * 0.5 / np.sqrt(_COUNT)
-    stay, _, _ = mixture_move(jax.random.key(9), pool, _log_density(pool), _log_density, 4)
+    stay, _, _ = move(jax.random.key(9), pool, _log_density(pool))
     assert np.all(_statistics(stay) < 5.0)

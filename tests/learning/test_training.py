@@ -17,15 +17,15 @@ def _weights(learned):
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(learned.kernel)])
 
 
-def test_flow_learns_two_modes(two_modes, flow):
-    settings = default_settings("flow", 2).replace(steps=200, batch=256, pool_size=1024, chunk=50)
+def test_flow_learns_two_modes(two_modes, flow, flow_settings):
+    settings = flow_settings.replace(steps=200, chunk=50)
     learned = sal_mc(two_modes, flow, settings=settings, progress=False)
     assert learned.history["acceptance"][-1] > 0.7
     assert learned.history["step"] == [50.0, 100.0, 150.0, 200.0]
     assert not learned.warnings
-    # mean 0, sd (2.062, 0.5), half the mass on each side. The last few sweeps renewed the 1024
-    # particles at acceptance above 0.7, so count 500 as independent: five standard errors.
-    error = 5 / np.sqrt(500)
+    # mean 0, sd (2.062, 0.5), half the mass on each side. Sweeps at acceptance above 0.7
+    # renewed the 512 particles, so count 400 as independent: five standard errors.
+    error = 5 / np.sqrt(400)
     np.testing.assert_allclose(learned.pool.mean(axis=0), 0, atol=2.062 * error)
     np.testing.assert_allclose(learned.pool.std(axis=0), [2.062, 0.5], rtol=error)
     assert abs(np.mean(learned.pool[:, 0] > 0) - 0.5) < 0.5 * error
@@ -37,8 +37,7 @@ def test_flow_learns_two_modes(two_modes, flow):
 
 
 def test_mlp_reduces_the_discrepancy(two_modes, mlp, mlp_settings):
-    settings = mlp_settings.replace(steps=800, batch=128, pool_size=1024, chunk=100)
-    settings = settings.replace(learning_rate=3e-3)
+    settings = mlp_settings.replace(steps=800, chunk=100, mixture_every=300, learning_rate=3e-3)
     learned = sal_mc(two_modes, mlp, settings=settings, progress=False)
 
     def discrepancy(kernel):
@@ -57,13 +56,13 @@ def test_mlp_reduces_the_discrepancy(two_modes, mlp, mlp_settings):
     assert not np.allclose(learned.kernel.calibration_matrix, np.eye(2))
 
 
-@pytest.mark.parametrize("form", ["relativistic", "logistic"])
-def test_the_literal_scheme_runs(two_modes, mlp, mlp_settings, form):
+def test_the_literal_scheme_runs(two_modes, mlp, mlp_settings):
     settings = mlp_settings.replace(
         refresh=1.0,
         pool_move="mover",
         pool_size=64,
-        adversarial_form=form,
+        batch=64,
+        adversarial_form="logistic",
         critic_steps=2,
         extra_transitions=2,
         wasserstein=0.1,
@@ -95,10 +94,10 @@ def test_every_term_at_once_on_a_conditional_flow(two_modes, flow_settings):
 
 def test_given_samples(flow, mlp, mlp_settings):
     generator = np.random.default_rng(0)
-    samples = 3.0 + generator.normal(size=(500, 2)) * [2.0, 0.1]
+    samples = 3.0 + generator.normal(size=(200, 2)) * [2.0, 0.1]
     learned = al_mc(samples, mlp, settings=mlp_settings, progress=False)
     assert learned.target is None
-    assert len(learned.pool) == 450
+    assert len(learned.pool) == 180
     assert np.all(np.any(np.isclose(learned.pool[:5, None], samples, atol=1e-4), axis=1))
     learned = al_mc(
         samples,
@@ -118,19 +117,17 @@ def test_bad_samples(samples):
         al_mc(samples, "mlp", progress=False)
 
 
-def test_black_box(flow, flow_settings):
-    target = Target.from_numpy(lambda points: -0.5 * np.sum((points - 5.0) ** 2, axis=1), 2)
-    learned = sal_mc(target, flow, settings=flow_settings, progress=False)
-    np.testing.assert_allclose(learned.pool.mean(axis=0), 5.0, atol=5 / np.sqrt(128))
-    assert learned.history["acceptance"][-1] > 0.7
+def test_black_box_with_a_region_of_nan(flow, flow_settings):
+    def half_normal(points):
+        return np.where(points[:, 0] < 5, np.nan, -0.5 * np.sum((points - 5.0) ** 2, axis=1))
 
-
-def test_regions_of_nan(flow, flow_settings):
-    def half_normal(x):
-        return jnp.where(x[0] < 0, jnp.nan, -0.5 * jnp.sum(x**2))
-
-    learned = sal_mc(Target(half_normal, 2), flow, settings=flow_settings, progress=False)
-    assert np.min(learned.pool[:, 0]) >= 0
+    learned = sal_mc(
+        Target.from_numpy(half_normal, 2), flow, settings=flow_settings, progress=False
+    )
+    assert np.min(learned.pool[:, 0]) >= 5
+    # E|N(0, 1)| = 0.80. Half of the 512 particles count as independent: five standard errors.
+    np.testing.assert_allclose(learned.pool.mean(axis=0), [5.8, 5.0], atol=5 / np.sqrt(256))
+    assert learned.history["acceptance"][-1] > 0.5
     assert np.all(np.isfinite(_weights(learned)))
     assert np.all(np.isfinite(learned.history["kernel_loss"]))
 

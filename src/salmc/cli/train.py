@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from salmc.target import AbstractTarget
 
 
+CHAINS = 32
+DRAWS = 2000
+
+
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """What was asked for; None where the default is wanted.
@@ -66,6 +70,7 @@ def train(plan: Plan, ending: Ending, *, resume: bool, named: bool) -> None:
     _check(plan)
     checkpoint, ending = _prepare(ending, resume=resume)
     target, samples, dim = _load(plan, ending.spec)
+    _check_size(plan, dim)
     settings = learning_settings(plan, dim)
     if not resume:
         # A checkpoint that is still here belongs to a run that --overwrite gives up.
@@ -126,8 +131,8 @@ def draw(plan: Plan, sampler: "Sampler", *, quiet: bool) -> "Draws":
         tractable = isinstance(sampler.kernel, AbstractTractableKernel)
         metropolis = tractable and sampler.target is not None
     draws = sampler.sample(
-        chains=32 if plan.chains is None else plan.chains,
-        draws=2000 if plan.draws is None else plan.draws,
+        chains=plan.chains or CHAINS,
+        draws=plan.draws or DRAWS,
         seed=plan.seed,
         metropolis=metropolis,
         progress=not quiet,
@@ -183,6 +188,17 @@ def _check(plan: Plan) -> None:
     if plan.method == "al-mc":
         why = "needs a density, and al-mc has samples alone."
         refuse(why, mover=plan.mover, metropolis=plan.metropolis or None)
+
+
+def _check_size(plan: Plan, dim: int) -> None:
+    from salmc.cli.sample import MEMORY_LIMIT
+
+    chains, draws = plan.chains or CHAINS, plan.draws or DRAWS
+    if 4 * chains * draws * dim > MEMORY_LIMIT:
+        raise ArgumentError(
+            f"{chains:,} chains × {draws:,} draws are too many to keep in memory. Train with "
+            f"fewer, then draw to the disk: salmc sample FOLDER --chains {chains} --draws {draws}."
+        )
 
 
 def _prepare(ending: Ending, *, resume: bool) -> tuple[Path, Ending]:

@@ -145,12 +145,13 @@ def train(
     except KeyboardInterrupt:
         if done == 0:
             raise
+        state = good
+        # Saved before the warning: a run that goes on from here was not interrupted in the end.
+        if checkpoint is not None:
+            checkpoint.write(good, record)
         record.warnings.append(
             f"Interrupted at step {done} of {settings.steps}; the kernel is as it was then."
         )
-        state = good
-        if checkpoint is not None:
-            checkpoint.write(good, record)
     except jax.errors.JaxRuntimeError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         sentence = f"The target failed after step {done}: {lines[-1] if lines else error}"

@@ -229,9 +229,10 @@ def _blind_spots(evidence: Evidence) -> list[str]:
             "no chains."
         )
     if not evidence.truth_known:
+        visitor = "no draw has" if evidence.missed is None else "neither a draw nor training has"
         sentences.append(
-            "Not seen: modes that neither a draw nor the warm-up has visited, and wrong weights of "
-            "modes far apart. Compare with a run from a wider start."
+            f"Not seen: modes that {visitor} visited, and wrong weights of modes far apart. "
+            "Compare with a run from a wider start."
         )
     if evidence.ksd_kind == "gradient-free, own reference":
         sentences.append(

@@ -8,6 +8,7 @@ so that its own noise is small; the truth judges here, and only here.
 
 import json
 import time
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -56,14 +57,14 @@ def discrepancy(target: salmc.AbstractTarget, draws: np.ndarray) -> float:
     return float(np.mean(values))
 
 
-def judge(target: salmc.AbstractTarget, draws: salmc.Draws) -> dict[str, object]:
+def judge(target: salmc.AbstractTarget, draws: salmc.Draws) -> dict[str, Any]:
     """ESS with the bias figures beside it."""
     moments = target.statistic_moments
     flat = draws.positions.reshape(-1, target.dim)
     values = np.asarray(target.statistic(jnp.asarray(flat)))
     paths = values.reshape(CHAINS, DRAWS, -1)
     ess = float(np.min(ess_known_moments(paths, moments.mean, moments.std)))
-    result: dict[str, object] = {
+    result: dict[str, Any] = {
         "ess": ess,
         "mmd_squared": discrepancy(target, flat),
         "rhat": float(np.max(rhat(draws.positions))),
@@ -83,7 +84,7 @@ def judge(target: salmc.AbstractTarget, draws: salmc.Draws) -> dict[str, object]
     return result
 
 
-def run_one(name: str, kernel: str, seed: int) -> dict[str, object]:
+def run_one(name: str, kernel: str, seed: int) -> dict[str, Any]:
     """Train, sample, judge."""
     target = TARGETS[name]()
     began = time.perf_counter()
@@ -92,7 +93,7 @@ def run_one(name: str, kernel: str, seed: int) -> dict[str, object]:
     metropolis = kernel == "flow"
     draws = sampler.sample(CHAINS, DRAWS, seed=seed, metropolis=metropolis, progress=False)
     result = judge(target, draws)
-    rate = float(result["ess_per_second"])  # type: ignore[arg-type]
+    rate = result["ess_per_second"]
     overhead = trained + draws.compile_seconds
     result["train_seconds"] = trained
     result["train_parts"] = sampler.seconds

@@ -1,7 +1,7 @@
 """Does tuning by discrepancies find good settings? Truth judges here, and only here.
 
-Movers start from settings that are wrong by a factor of ten, on targets that no default was
-chosen on.
+Movers start from settings that are wrong by a factor of ten. The mixture played no part in choosing
+defaults; the banana did for some movers.
 """
 
 import jax

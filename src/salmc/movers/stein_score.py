@@ -5,7 +5,7 @@
 eq. 14 of the paper, K_ij = κ*(x_i, x_j). K + ηI is positive definite with eigenvalues between η
 and M + η, so conjugate gradients reach three digits in 5 to 30 products with K. Up to
 `_LARGEST_MATRIX` particles K is made once and kept; beyond, each product makes it anew in blocks,
-which costs no memory but ten times the time. Either way the cost grows with M² and never with M³,
+which costs no memory but several times the time. Either way cost grows with M² and not with M³,
 as that of a dense solve would.
 
 Reference: Li and Turner, "Gradient estimators for implicit models", 2018.

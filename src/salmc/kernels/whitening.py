@@ -37,6 +37,11 @@ class Whitening(eqx.Module):
             jnp.asarray((axes * np.sqrt(variances)).T, dtype=float),
         )
 
+    @classmethod
+    def identity(cls, dim: int) -> "Whitening":
+        """Coordinates as they are."""
+        return cls(jnp.zeros(dim), jnp.eye(dim), jnp.eye(dim))
+
     def whiten(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
         """x ↦ u."""
         return (x - self.mean) @ self.forward_matrix

@@ -14,6 +14,7 @@ exact Metropolis steps keep it fresh while the kernel learns; a tractable kernel
 itself, and so repairs the pool that it learns from.
 """
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import numpy as np
 from salmc import checks
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.whitening import Whitening
+from salmc.learning.ahead import compile_ahead
 from salmc.learning.checkpoint import Record
 from salmc.learning.critic import Critic
 from salmc.learning.learned import Learned
@@ -90,6 +92,8 @@ def sal_mc(
 
     record, moves_all = Record(), settings.pool_move == "mover"
     if found is None:
+        empty = Problem(kernel, critic, target, None, Whitening.identity(target.dim))
+        ahead = None if moves_all else compile_ahead(empty, settings, keys[3])
         filled = fill_pool(
             target,
             keys[2],
@@ -101,6 +105,10 @@ def sal_mc(
         )
         record.seconds.update(filled.seconds)
         record.warnings.extend(filled.warnings)
+        if ahead is not None:
+            clock = time.perf_counter()
+            ahead.join()
+            record.add_seconds("compile", time.perf_counter() - clock)
         whitening, start = Whitening.fit(filled.positions), np.asarray(filled.start)
         pool, log_density = whitening.whiten(filled.positions), filled.log_density
     else:

@@ -23,3 +23,7 @@ class NotDifferentiableError(TargetError, TypeError):
 
 class OutputError(SalmcError):
     """A file or folder cannot be read or written."""
+
+
+class DataError(SalmcError):
+    """A data set cannot be found, downloaded or read, or is not the one it should be."""

@@ -13,6 +13,8 @@ NAMES = (
     "tuning",
     "learned_kernels",
     "ablation",
+    "a_nice_mc",
+    "nuts_references",
 )
 
 

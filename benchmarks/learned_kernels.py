@@ -17,7 +17,7 @@ import numpy as np
 import salmc
 from benchmarks.common import RESULTS, record
 from salmc.diagnostics import ess_known_moments, median_bandwidth, mmd_squared, rhat
-from salmc.targets import Banana, Gaussian, GaussianMixture, Mog2, Mog6, Ring, Ring5
+from salmc.targets import Banana, EightSchools, Gaussian, GaussianMixture, Mog2, Mog6, Ring, Ring5
 
 SEEDS = range(5)
 CHAINS, DRAWS, SUBSETS = 32, 2000, 10
@@ -31,6 +31,34 @@ def two_far_gaussians() -> GaussianMixture:
     return GaussianMixture(means, np.ones(2), weights=np.array([0.5, 0.5]), name="two20")
 
 
+def numpy_only() -> salmc.Target:
+    """Three unlike coordinates, written in NumPy: skewed, a noisy multiple of it, heavy-tailed.
+
+    x₁ = log Gamma(2),  x₂ = 3 x₁ + N(0, ½²),  x₃ = 100 t₁₀
+    """
+
+    def log_densities(points: np.ndarray) -> np.ndarray:
+        first, second, third = points.astype(np.float64).T
+        skewed = 2.0 * first - np.exp(first)
+        return skewed - 2.0 * (second - 3.0 * first) ** 2 - 5.5 * np.log1p(third**2 / 1e5)
+
+    def sample(key: jax.Array, n: int) -> jax.Array:
+        keys = jax.random.split(key, 3)
+        first = jax.random.loggamma(keys[0], 2.0, (n,))
+        second = 3.0 * first + 0.5 * jax.random.normal(keys[1], (n,))
+        return jnp.stack([first, second, 100.0 * jax.random.t(keys[2], 10.0, (n,))], axis=1)
+
+    mean, variance = 0.4227843351, 0.6449340668  # of log Gamma(2): ψ(2) and ψ'(2)
+    return salmc.Target.from_numpy(
+        log_densities,
+        3,
+        name="numpy3",
+        mean=np.array([mean, 3.0 * mean, 0.0]),
+        std=np.sqrt([variance, 9.0 * variance + 0.25, 12500.0]),
+        sample=sample,
+    )
+
+
 TARGETS = {
     "ring": Ring,
     "mog2": Mog2,
@@ -39,6 +67,8 @@ TARGETS = {
     "gaussian10": lambda: Gaussian.with_condition_number(10, 1000.0),
     "banana": Banana,
     "two20": two_far_gaussians,
+    "eight-schools": EightSchools,
+    "numpy3": numpy_only,
 }
 
 

@@ -7,10 +7,19 @@ import numpy as np
 import pytest
 from flowjax.bijections import RationalQuadraticSpline
 
-from salmc.kernels.spline import MIN_SHARE, MIN_SLOPE, parameter_count, spline, spline_inverse
+from salmc.kernels.spline import (
+    MIN_SHARE,
+    MIN_SLOPE,
+    parameter_count,
+    radial_grid,
+    spline,
+    spline_inverse,
+    wide_grid,
+)
 
 BINS = 7
 LOW, HIGH = -5.0, 5.0
+GRID = np.linspace(LOW, HIGH, BINS + 1)
 
 
 @pytest.fixture(autouse=True)
@@ -43,18 +52,36 @@ def knots_and_slopes(raw):
 @pytest.mark.parametrize("scale", [0.1, 1.0, 5.0])
 def test_the_inverse_undoes_the_spline(scale):
     x, raw = splines(scale)
-    y, log_slope = spline(x, raw, LOW, HIGH)
-    back, inverse_log_slope = spline_inverse(y, raw, LOW, HIGH)
+    y, log_slope = spline(x, raw, GRID)
+    back, inverse_log_slope = spline_inverse(y, raw, GRID)
     # Slopes reach 1e4, by which rounding errors grow.
     np.testing.assert_allclose(back, x, atol=1e-9)
     np.testing.assert_allclose(inverse_log_slope, -log_slope, atol=1e-6)
 
 
+def test_knots_of_zeros_stand_on_the_grid():
+    # Steeper in the one bin between two knots of the grid, and nowhere else left of it.
+    grid = wide_grid(BINS, 10.0)
+    raw = np.zeros((1, parameter_count(BINS), 300))
+    raw[0, 2 * BINS + 3] = 1.0  # the slope at the fourth inner knot
+    x = np.linspace(-12.0, 12.0, 300)
+    log_slope = np.asarray(spline(jnp.asarray(x[None]), jnp.asarray(raw), grid)[1][0])
+    changed = x[np.abs(log_slope) > 1e-9]
+    assert grid[3] <= changed.min() < changed.max() <= grid[5]
+
+
+def test_half_of_a_wide_grid_is_near_the_middle():
+    grid = wide_grid(16, 10.0)
+    assert grid[0] == -10.0
+    assert grid[-1] == 10.0
+    assert np.all(np.abs(grid[4:13]) < 2.5)
+
+
 def test_single_precision_is_enough_for_an_inverse():
     with jax.enable_x64(False):
         x, raw = (jnp.asarray(value, dtype=jnp.float32) for value in splines(0.5))
-        y, log_slope = spline(x, raw, LOW, HIGH)
-        back, inverse_log_slope = spline_inverse(y, raw, LOW, HIGH)
+        y, log_slope = spline(x, raw, GRID)
+        back, inverse_log_slope = spline_inverse(y, raw, GRID)
     assert back.dtype == jnp.float32
     np.testing.assert_allclose(back, x, atol=1e-4)
     np.testing.assert_allclose(inverse_log_slope, -log_slope, atol=1e-4)
@@ -63,14 +90,17 @@ def test_single_precision_is_enough_for_an_inverse():
 @pytest.mark.parametrize("rule", [spline, spline_inverse])
 def test_log_slopes_are_those_of_autodiff(rule):
     x, raw = splines(2.0)
-    slope = jax.grad(lambda x: jnp.sum(rule(x, raw, LOW, HIGH)[0]))(x)
-    np.testing.assert_allclose(rule(x, raw, LOW, HIGH)[1], np.log(slope), atol=1e-8)
+    slope = jax.grad(lambda x: jnp.sum(rule(x, raw, GRID)[0]))(x)
+    np.testing.assert_allclose(rule(x, raw, GRID)[1], np.log(slope), atol=1e-8)
 
 
 @pytest.mark.parametrize("rule", [spline, spline_inverse])
-def test_zeros_are_the_identity(rule):
+@pytest.mark.parametrize(
+    "grid", [GRID, wide_grid(BINS, 10.0), radial_grid(BINS, 1.4, 10.0), radial_grid(BINS, 1.4, 2.0)]
+)
+def test_zeros_are_the_identity(rule, grid):
     x, raw = splines(0.0)
-    y, log_slope = rule(x, raw, LOW, HIGH)
+    y, log_slope = rule(x, raw, grid)
     np.testing.assert_allclose(y, x, atol=1e-12)
     np.testing.assert_allclose(log_slope, 0.0, atol=1e-12)
 
@@ -78,7 +108,7 @@ def test_zeros_are_the_identity(rule):
 def test_increasing_and_continuous_over_the_ends():
     _, raw = splines(2.0, count=1, number=1)
     x = jnp.linspace(1.2 * LOW, 1.2 * HIGH, 100_001)[None]
-    y = spline(x, jnp.broadcast_to(raw, (*raw.shape[:2], x.shape[1])), LOW, HIGH)[0]
+    y = spline(x, jnp.broadcast_to(raw, (*raw.shape[:2], x.shape[1])), GRID)[0]
     steps = np.diff(np.asarray(y[0]))
     assert np.all(steps > 0)
     # A jump would be a step of its own size, whatever the grid.
@@ -91,7 +121,7 @@ def test_gradients_are_finite_everywhere(rule):
     _, raw = splines(3.0, count=len(edge_cases), number=1)
 
     def total(x, raw):
-        y, log_slope = rule(x, raw, LOW, HIGH)
+        y, log_slope = rule(x, raw, GRID)
         return jnp.sum(y) + jnp.sum(log_slope)
 
     for gradient in jax.jit(jax.grad(total, argnums=(0, 1)))(jnp.asarray([edge_cases]), raw):
@@ -112,7 +142,7 @@ def test_agrees_with_flowjax(scale):
         (spline, peer.transform_and_log_det),
         (spline_inverse, peer.inverse_and_log_det),
     ):
-        values, log_slopes = own(x[None], wide, LOW, HIGH)
+        values, log_slopes = own(x[None], wide, GRID)
         expected_values, expected_slopes = jax.vmap(expected)(x)
         np.testing.assert_allclose(values[0], expected_values, atol=1e-9)
         np.testing.assert_allclose(log_slopes[0], expected_slopes, atol=1e-7)

@@ -15,8 +15,8 @@ def list_targets() -> None:
         from salmc.targets import TARGETS
 
         table = _table("target", "dim", "what it is")
-        for name, (factory, explanation) in TARGETS.items():
-            table.add_row(name, str(factory().dim), explanation)
+        for name, entry in TARGETS.items():
+            table.add_row(name, str(entry.dim), entry.explanation)
         output().print(table)
         output().print("[dim]Your own: salmc run my_model.py:target[/]")
 
@@ -29,14 +29,14 @@ def list_methods(
     """List the methods, whether they need a gradient, and the kernels that can be learned."""
     with one_sentence(debug=False):
         from salmc.cli.options import setting_names
-        from salmc.kernels import KERNELS, AbstractTractableKernel
-        from salmc.learning.fit import METHODS
-        from salmc.learning.settings import LearningSettings
+        from salmc.kernels import KERNELS, is_exact
+        from salmc.learning.fit import METHODS, default_kernel, method_settings
         from salmc.movers import MOVERS
 
         table = _table("method", "gradient", "what it is", *(["settings"] if settings else []))
-        learning = [field.name for field in dataclasses.fields(LearningSettings)]
         for name, explanation in METHODS.items():
+            defaults = method_settings(name, default_kernel(name), 2)
+            learning = [field.name for field in dataclasses.fields(defaults)]
             more = [f"[dim]{', '.join(learning)}[/]"] if settings else []
             table.add_row(name, "[green]not needed[/]", explanation, *more)
         for name, mover in MOVERS.items():
@@ -46,11 +46,12 @@ def list_methods(
         output().print(table)
         kernels = _table("kernel", "exact draws", "what it is")
         for name, kernel in KERNELS.items():
-            exact = issubclass(kernel, AbstractTractableKernel)
-            kernels.add_row(name, "[green]yes[/]" if exact else "no", kernel.explanation)
+            kernels.add_row(name, "[green]yes[/]" if is_exact(kernel) else "no", kernel.explanation)
         output().print()
         output().print(kernels)
-        output().print("[dim]Learned by sal-mc and al-mc: salmc run mog6 --kernel mlp[/]")
+        output().print(
+            "[dim]sal-mc and al-mc learn any, a-nice-mc learns nice: salmc run mog6 --kernel mlp[/]"
+        )
 
 
 def _table(*columns: str) -> Table:

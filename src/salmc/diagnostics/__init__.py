@@ -4,6 +4,7 @@
 * a sample against the unnormalised density: `ksd`, `gradient_free_ksd`, `invariance`, `clouds`;
 * a sample against what the warm-up saw: `coverage`;
 * a sample against the truth: `mmd`, `moments`, `modes`;
+* draws of a classifier on data not seen: `prediction`;
 * all of them: `measure` (numbers), `verdict` (words), `summary` (both, as a table).
 """
 
@@ -21,11 +22,13 @@ from salmc.diagnostics.ksd import ksd_squared
 from salmc.diagnostics.mmd import median_bandwidth, mmd_floor, mmd_squared
 from salmc.diagnostics.modes import ModeWeights, mode_weights
 from salmc.diagnostics.moments import MomentErrors, moment_errors
+from salmc.diagnostics.prediction import Accuracy, predictive_accuracy
 from salmc.diagnostics.rhat import rhat
 from salmc.diagnostics.summary import Summary, summarize
 from salmc.diagnostics.verdict import Verdict, judge
 
 __all__ = [
+    "Accuracy",
     "CloudScore",
     "Coordinate",
     "Evidence",
@@ -55,6 +58,7 @@ __all__ = [
     "mmd_squared",
     "mode_weights",
     "moment_errors",
+    "predictive_accuracy",
     "rhat",
     "summarize",
 ]

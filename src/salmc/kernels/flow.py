@@ -32,7 +32,15 @@ from salmc.kernels.layers import (
     numpy_generator,
     stretch_radius,
 )
-from salmc.kernels.spline import MIN_SHARE, parameter_count, spline, spline_inverse
+from salmc.kernels.spline import (
+    MIN_SHARE,
+    Grid,
+    parameter_count,
+    radial_grid,
+    spline,
+    spline_inverse,
+    wide_grid,
+)
 from salmc.target import Point, Points, Scalar
 
 
@@ -46,7 +54,8 @@ class FlowKernel(AbstractTractableKernel):
         width, depth: of the hidden layers of a coupling's network.
         knots: bins of a coupling's splines; by default 80 / dim, within 6 and 16, as the cost of a
             coupling grows with dim × knots.
-        interval: a coupling is the identity on coordinates beyond it, in whitened units.
+        interval: a coupling is the identity on coordinates beyond it, in whitened units. The tails
+            of the proposals are Gaussian there, so it reaches far; most knots are near 0.
         radial: end with a radial layer. One coordinate has no direction: there it is left out.
         radial_knots, radial_width: of the radial layer.
         conditional: proposals depend on the current point.
@@ -86,7 +95,7 @@ class FlowKernel(AbstractTractableKernel):
         width: int = 64,
         depth: int = 2,
         knots: int | None = None,
-        interval: float = 5.0,
+        interval: float = 10.0,
         radial: bool = True,
         radial_knots: int = 24,
         radial_width: int = 32,
@@ -180,6 +189,15 @@ class FlowKernel(AbstractTractableKernel):
         noise, log_scale = self._to_noise(new.T, self._seen(points))
         return noise.T, log_scale
 
+    @property
+    def _grid(self) -> Grid:
+        return wide_grid(self.knots, self.interval)
+
+    @property
+    def _radial_grid(self) -> Grid:
+        # N(0, I) has its mass at a radius of √d give or take 0.7, in every dimension.
+        return radial_grid(self.radial_knots, float(np.sqrt(self.dim)), self.interval)
+
     def _seen(self, points: Points) -> Batch | None:
         return points.T if self.looks_at_state else None
 
@@ -196,7 +214,7 @@ class FlowKernel(AbstractTractableKernel):
         ) -> tuple[tuple[Batch, LogScales], None]:
             (points, total), (conditioner, order) = carry, inputs
             points, log_scale = couple(
-                conditioner, points[order], state, self.interval, spline_inverse
+                conditioner, points[order], state, self._grid, spline_inverse
             )
             return (points, total + log_scale), None
 
@@ -205,7 +223,9 @@ class FlowKernel(AbstractTractableKernel):
         inputs = (self.couplings, jnp.asarray(orders))
         (points, total), _ = jax.lax.scan(layer, start, inputs, reverse=True)
         if self.radial_network is not None and self.centre is not None:
-            points, log_scale = stretch_radius(self.radial_network, points, state, spline_inverse)
+            points, log_scale = stretch_radius(
+                self.radial_network, points, state, self._radial_grid, spline_inverse
+            )
             points, total = points + self.centre[:, None], total + log_scale
         return points, total
 
@@ -214,20 +234,22 @@ class FlowKernel(AbstractTractableKernel):
             carry: tuple[Batch, LogScales], inputs: tuple[Network, Array]
         ) -> tuple[tuple[Batch, LogScales], None]:
             (points, total), (conditioner, order) = carry, inputs
-            points, log_scale = couple(conditioner, points, state, self.interval, spline)
+            points, log_scale = couple(conditioner, points, state, self._grid, spline)
             return (points[order], total + log_scale), None
 
         total = jnp.zeros(points.shape[1], points.dtype)
         if self.radial_network is not None and self.centre is not None:
             centred = points - self.centre[:, None]
-            points, total = stretch_radius(self.radial_network, centred, state, spline)
+            points, total = stretch_radius(
+                self.radial_network, centred, state, self._radial_grid, spline
+            )
         inputs = (self.couplings, jnp.asarray(_orders(self.dim, self.layers)))
         return jax.lax.scan(layer, (points, total), inputs)[0]
 
 
 def _knots(name: str, value: Any) -> int:
     """At least two bins, and room for each of them."""
-    limit = int(0.5 / MIN_SHARE)
+    limit = int(0.25 / MIN_SHARE)
     if checks.integer(name, value, 2) > limit:
         checks.fail(name, f"at most {limit}", value)
     return int(value)

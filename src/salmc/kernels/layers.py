@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.kernels.spline import RawParameters, Values
+from salmc.kernels.spline import Grid, RawParameters, Values
 
 Batch = Float[Array, "dim n"]
 LogScales = Float[Array, " n"]
-SplineRule = Callable[[Values, RawParameters, float, float], tuple[Values, Values]]
+SplineRule = Callable[[Values, RawParameters, Grid], tuple[Values, Values]]
 """`spline` or `spline_inverse`."""
 
 _SMALLEST_SQUARED_RADIUS = 1e-12
@@ -77,7 +77,7 @@ def numpy_generator(key: PRNGKeyArray) -> np.random.Generator:
 
 
 def couple(
-    conditioner: Network, points: Batch, state: Batch | None, interval: float, rule: SplineRule
+    conditioner: Network, points: Batch, state: Batch | None, grid: Grid, rule: SplineRule
 ) -> tuple[Batch, LogScales]:
     """A coupling: the second half of the coordinates goes through splines.
 
@@ -89,12 +89,12 @@ def couple(
     half = len(points) // 2
     kept, moved = points[:half], points[half:]
     raw = conditioner(_beside(kept, state)).reshape(len(moved), -1, points.shape[1])
-    moved, log_slopes = rule(moved, raw, -interval, interval)
+    moved, log_slopes = rule(moved, raw, grid)
     return jnp.concatenate([kept, moved]), jnp.sum(log_slopes, axis=0)
 
 
 def stretch_radius(
-    conditioner: Network, points: Batch, state: Batch | None, rule: SplineRule
+    conditioner: Network, points: Batch, state: Batch | None, grid: Grid, rule: SplineRule
 ) -> tuple[Batch, LogScales]:
     """A radial layer: the radius goes through a spline that depends on the direction.
 
@@ -108,8 +108,7 @@ def stretch_radius(
     squared = jnp.sum(points * points, axis=0)
     radius = jnp.sqrt(jnp.maximum(squared, _SMALLEST_SQUARED_RADIUS))
     raw = conditioner(_beside(points / radius, state))[None]
-    # N(0, I) has its mass at a radius of √d give or take 0.7, in every dimension.
-    (new_radius,), (log_slope,) = rule(radius[None], raw, 0.0, float(np.sqrt(dim)) + 4.0)
+    (new_radius,), (log_slope,) = rule(radius[None], raw, grid)
     ratio = new_radius / radius
     return points * ratio, log_slope + (dim - 1) * jnp.log(ratio)
 

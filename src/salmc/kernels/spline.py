@@ -11,7 +11,9 @@ and the inverse is the root in [0, 1] of a t² + b t + c = 0, with e = y − y�
 
     a = h (s − δ₀) + e (δ₀ + δ₁ − 2 s),   b = h δ₀ − e (δ₀ + δ₁ − 2 s),   c = −s e.
 
-Outside [low, high] the map is the identity, and the slope is 1 at both ends.
+Outside [low, high] the map is the identity, and the slope is 1 at both ends. Where all raw
+parameters are zero, the knots stand on a `grid` that the caller gives, in x and in y alike: dense
+where most points are, and reaching far into the tails with few bins.
 
 Layout: m splines at n points each are (m, n), their raw parameters (m, 3K − 1, n). The batch comes
 last, so that compiled code for CPUs runs over contiguous points.
@@ -35,8 +37,11 @@ MIN_SLOPE = 1e-3
 _SLOPE_OFFSET = float(np.log(np.expm1(1.0 - MIN_SLOPE)))
 """Makes the slope of a raw parameter of zero exactly 1: all zeros are the identity."""
 
+_CROWDING = 3.0
+
 Values = Float[Array, "splines n"]
 RawParameters = Float[Array, "splines parameters n"]
+Grid = Float[np.ndarray, " knots"]
 
 
 class _Bins(NamedTuple):
@@ -53,20 +58,35 @@ class _Bins(NamedTuple):
     slope_right: Values
 
 
+def wide_grid(bins: int, reach: float) -> Grid:
+    """Knots on [−reach, reach], dense around 0: half of them lie within a fifth of it."""
+    steps = np.linspace(-1.0, 1.0, bins + 1)
+    return reach * np.sinh(_CROWDING * steps) / np.sinh(_CROWDING)
+
+
+def radial_grid(bins: int, centre: float, reach: float) -> Grid:
+    """Knots on [0, centre + reach]: even up to three beyond the centre, a sixth of them further."""
+    if reach <= 3.0:
+        return np.linspace(0.0, centre + reach, bins + 1)
+    outer = max(bins // 6, 1)
+    near = np.linspace(0.0, centre + 3.0, bins - outer + 1)
+    return np.concatenate([near, np.linspace(centre + 3.0, centre + reach, outer + 1)[1:]])
+
+
 def parameter_count(bins: int) -> int:
     """Raw parameters of a spline of so many bins: widths, heights, and slopes at inner knots."""
     return 3 * bins - 1
 
 
-def spline(x: Values, raw: RawParameters, low: float, high: float) -> tuple[Values, Values]:
+def spline(x: Values, raw: RawParameters, grid: Grid) -> tuple[Values, Values]:
     """y and log dy/dx.
 
     Args:
         x: points, of shape (splines, n).
         raw: any real numbers, of shape (splines, 3K − 1, n); zeros are the identity.
-        low, high: the interval that the spline maps to itself.
+        grid: K + 1 increasing numbers; the spline maps the interval between the ends to itself.
     """
-    bins = _find_bins(x, raw, low, high, edge_axis=0)
+    bins = _find_bins(x, raw, grid, edge_axis=0)
     mean_slope = bins.height / bins.width
     t = jnp.clip((bins.value - bins.left) / bins.width, 0.0, 1.0)
     numerator = mean_slope * t * t + bins.slope_left * t * (1 - t)
@@ -75,9 +95,9 @@ def spline(x: Values, raw: RawParameters, low: float, high: float) -> tuple[Valu
     return jnp.where(bins.inside, y, x), jnp.where(bins.inside, log_slope, 0.0)
 
 
-def spline_inverse(y: Values, raw: RawParameters, low: float, high: float) -> tuple[Values, Values]:
+def spline_inverse(y: Values, raw: RawParameters, grid: Grid) -> tuple[Values, Values]:
     """x and log dx/dy, for the same parameters as in `spline`."""
-    bins = _find_bins(y, raw, low, high, edge_axis=1)
+    bins = _find_bins(y, raw, grid, edge_axis=1)
     mean_slope = bins.height / bins.width
     above = bins.value - bins.bottom
     bend = above * (bins.slope_left + bins.slope_right - 2 * mean_slope)
@@ -92,12 +112,15 @@ def spline_inverse(y: Values, raw: RawParameters, low: float, high: float) -> tu
     return jnp.where(bins.inside, x, y), jnp.where(bins.inside, log_slope, 0.0)
 
 
-def _find_bins(value: Values, raw: RawParameters, low: float, high: float, edge_axis: int) -> _Bins:
+def _find_bins(value: Values, raw: RawParameters, grid: Grid, edge_axis: int) -> _Bins:
     """Look values up along the edges in x (`edge_axis` 0) or in y (1)."""
     splines, parameters, n = raw.shape
     count = (parameters + 1) // 3
-    share = jax.nn.softmax(raw[:, : 2 * count].reshape(splines, 2, count, n), axis=2)
-    share = share * (1 - MIN_SHARE * count) + MIN_SHARE
+    low, high = float(grid[0]), float(grid[-1])
+    first = np.diff(grid) / (high - low)
+    offset = np.log((first - MIN_SHARE) / (1 - MIN_SHARE * count)).astype(raw.dtype)
+    logits = raw[:, : 2 * count].reshape(splines, 2, count, n) + offset[:, None]
+    share = jax.nn.softmax(logits, axis=2) * (1 - MIN_SHARE * count) + MIN_SHARE
     # A sum over all bins to the left, as a product: `jnp.cumsum` is slow here, to compile as well.
     to_the_left = np.tril(np.ones((count + 1, count), raw.dtype), -1)
     edges = low + (high - low) * jnp.einsum("kj,mcjn->mckn", to_the_left, share)

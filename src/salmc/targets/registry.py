@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 from salmc.target import AbstractTarget
 from salmc.targets.banana import Banana
+from salmc.targets.eight_schools import EightSchools
 from salmc.targets.funnel import Funnel
 from salmc.targets.gaussian import Gaussian
+from salmc.targets.logistic_regression import Australian, German, Heart
 from salmc.targets.mixtures import Mog2, Mog4, Mog6, Mog10
 from salmc.targets.rings import Ring, Ring5
 
@@ -16,6 +18,13 @@ class TargetEntry(NamedTuple):
 
     factory: Callable[[], AbstractTarget]
     explanation: str
+    known_dim: int | None = None
+    """The dimension of a target that needs data, so that it can be listed without them."""
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return self.factory().dim if self.known_dim is None else self.known_dim
 
 
 TARGETS: dict[str, TargetEntry] = {
@@ -31,4 +40,12 @@ TARGETS: dict[str, TargetEntry] = {
     ),
     "banana": TargetEntry(Banana, "a Gaussian bent along a parabola on the plane"),
     "funnel": TargetEntry(Funnel, "Neal's funnel in ten dimensions, of very different scales"),
+    "eight-schools": TargetEntry(
+        EightSchools, "a hierarchical model of eight schools, non-centred, its truth known"
+    ),
+    "heart": TargetEntry(Heart, "logistic regression: heart disease, 270 patients", 14),
+    "australian": TargetEntry(
+        Australian, "logistic regression: credit cards, 690 applications (data not shipped)", 15
+    ),
+    "german": TargetEntry(German, "logistic regression: bad credit, 1000 customers", 25),
 }

@@ -4,21 +4,42 @@
 of, `whitening` the coordinates that they live in.
 """
 
-from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
+from salmc.kernels.base import (
+    AbstractKernel,
+    AbstractTractableKernel,
+    AbstractVolumePreservingKernel,
+    is_exact,
+)
+from salmc.kernels.conv import ConvKernel
 from salmc.kernels.flow import FlowKernel
+from salmc.kernels.image import AbstractImageKernel
+from salmc.kernels.image_mlp import ImageMLPKernel
 from salmc.kernels.mlp import MLPKernel
+from salmc.kernels.nice import NICEKernel
 from salmc.kernels.whitening import Whitening
 
 KERNELS: dict[str, type[AbstractKernel]] = {
-    kernel.name: kernel for kernel in (FlowKernel, MLPKernel)
+    kernel.name: kernel for kernel in (FlowKernel, NICEKernel, MLPKernel)
 }
-"""Every kernel by its name, tractable ones first. Add your own to save and load it."""
+"""Every kernel by its name, exact ones first. Add your own to save and load it."""
+
+IMAGE_KERNELS: dict[str, type[AbstractImageKernel]] = {
+    kernel.name: kernel for kernel in (ConvKernel, ImageMLPKernel)
+}
+"""Kernels over images by their names; they are made from an image's shape."""
 
 __all__ = [
+    "IMAGE_KERNELS",
     "KERNELS",
+    "AbstractImageKernel",
     "AbstractKernel",
     "AbstractTractableKernel",
+    "AbstractVolumePreservingKernel",
+    "ConvKernel",
     "FlowKernel",
+    "ImageMLPKernel",
     "MLPKernel",
+    "NICEKernel",
     "Whitening",
+    "is_exact",
 ]

@@ -2,6 +2,7 @@
 
     x' = kernel.propose(key, x)                 one point
     log q(x' | x) = kernel.log_density(x', x)   tractable kernels only
+    log N(v') − log N(v)                        volume-preserving kernels only, which move (x, v)
 
 Kernels live in whitened coordinates (see `whitening`): a trained kernel is bound to its whitening
 and its target by a `Sampler`. Weights are array fields of the module, so that any number of trained
@@ -71,3 +72,36 @@ class AbstractTractableKernel(AbstractKernel):
         """Proposals and log q of each given its point, in one pass where that is quicker."""
         new = self.propose_batch(key, points)
         return new, self.log_densities(new, points)
+
+
+class AbstractVolumePreservingKernel(AbstractKernel):
+    """A kernel that moves (x, v), v ~ N(0, I), by a map of volume 1 and forgets v.
+
+    The map is taken forwards or backwards with probability ½ each. So a move and its reverse have
+    the same density, whatever it is, and Metropolis-Hastings on (x, v) is exact with
+
+        min{1, p(x') N(v') / (p(x) N(v))}.
+    """
+
+    velocity_dim: eqx.AbstractVar[int]
+    """Coordinates of v."""
+
+    @abc.abstractmethod
+    def propose_with_correction(
+        self, key: PRNGKeyArray, points: Points
+    ) -> tuple[Points, Float[Array, " n"]]:
+        """One proposal from each of n points, and log N(v') − log N(v)."""
+
+    @abc.abstractmethod
+    def push(
+        self, key: PRNGKeyArray, points: Points
+    ) -> tuple[Points, Float[Array, "n velocity_dim"]]:
+        """The map forwards alone, from fresh velocities: x' and v', for training."""
+
+    def propose_batch(self, key: PRNGKeyArray, points: Points) -> Points:
+        return self.propose_with_correction(key, points)[0]
+
+
+def is_exact(kernel: type[AbstractKernel]) -> bool:
+    """Whether a Metropolis-Hastings step with kernels of this class leaves any target invariant."""
+    return issubclass(kernel, (AbstractTractableKernel, AbstractVolumePreservingKernel))

@@ -50,7 +50,8 @@ class FlowKernel(AbstractTractableKernel):
     Args:
         key: for the initial weights; not inside `jit`.
         dim: number of coordinates.
-        layers: couplings; each moves half of the coordinates.
+        layers: couplings; each moves half of the coordinates. By default 4, beyond ten dimensions
+            6, as more pairs of coordinates are to meet.
         width, depth: of the hidden layers of a coupling's network.
         knots: bins of a coupling's splines; by default 80 / dim, within 6 and 16, as the cost of a
             coupling grows with dim × knots.
@@ -91,7 +92,7 @@ class FlowKernel(AbstractTractableKernel):
         key: PRNGKeyArray,
         dim: int,
         *,
-        layers: int = 4,
+        layers: int | None = None,
         width: int = 64,
         depth: int = 2,
         knots: int | None = None,
@@ -102,6 +103,7 @@ class FlowKernel(AbstractTractableKernel):
         conditional: bool = False,
     ):
         self.dim = checks.integer("dim", dim, 1)
+        layers = (4 if dim <= 10 else 6) if layers is None else layers
         self.layers = checks.integer("layers", layers, 1)
         self.width = checks.integer("width", width, 1)
         self.depth = checks.integer("depth", depth, 1)

@@ -55,7 +55,7 @@ def write_kernel(stored: StoredKernel, path: str | Path) -> Path:
         OutputError: if the file cannot be written, or the kernel's class is not registered.
     """
     kernel = stored.kernel
-    if kernels.KERNELS.get(kernel.name) is not type(kernel):
+    if _known().get(kernel.name) is not type(kernel):
         raise OutputError(
             f"The kernel `{kernel.name}` cannot be saved, because its class is not known when it "
             f'is loaded. Register it: salmc.kernels.KERNELS["{kernel.name}"] = '
@@ -165,7 +165,7 @@ def _check_format(header: Any, place: Path) -> None:
 
 def _rebuild(described: dict[str, Any], weights: list[np.ndarray], place: Path) -> AbstractKernel:
     """The kernel of a description, with stored weights in the place of its own."""
-    name, known = described["name"], kernels.KERNELS
+    name, known = described["name"], _known()
     if name not in known:
         raise OutputError(
             f"{place} holds a kernel `{name}`, which this version of salmc does not know. "
@@ -190,6 +190,11 @@ def _rebuild(described: dict[str, Any], weights: list[np.ndarray], place: Path) 
     trained = [jnp.asarray(leaf, dtype=like.dtype) for leaf, like in zip(weights, own, strict=True)]
     dynamic, static = eqx.partition(untrained, eqx.is_array)
     return eqx.combine(jax.tree.unflatten(jax.tree.structure(dynamic), trained), static)
+
+
+def _known() -> dict[str, Any]:
+    """Every class that a file may name."""
+    return {**kernels.IMAGE_KERNELS, **kernels.KERNELS}
 
 
 def _weights(kernel: AbstractKernel) -> list[Any]:

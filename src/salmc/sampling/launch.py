@@ -10,7 +10,7 @@ import numpy as np
 
 from salmc import checks
 from salmc.errors import TargetError
-from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
+from salmc.kernels.base import AbstractKernel, is_exact
 from salmc.kernels.whitening import Whitening
 from salmc.sampling.chain import Block, Chains, block_length, proposes_ahead, start_state
 from salmc.target import AbstractTarget, Points
@@ -103,7 +103,7 @@ class Tally:
         """What went wrong, in words."""
         found = []
         kernel, count = chains.kernel, len(chains.start.points)
-        if chains.metropolis and not isinstance(kernel, AbstractTractableKernel):
+        if chains.metropolis and not is_exact(type(kernel)):
             found.append(
                 f"not exact: the kernel `{kernel.name}` has no proposal density, so the "
                 "Metropolis step is min{1, p(x')/p(x)} without it and does not leave the target "
@@ -128,7 +128,6 @@ class Tally:
 
 def run_settings(chains: Chains, seed: int, start: Any) -> dict[str, Any]:
     """How the draws were made, as JSON values."""
-    tractable = isinstance(chains.kernel, AbstractTractableKernel)
     return {
         "chains": len(chains.start.points),
         "draws": chains.draws,
@@ -137,7 +136,7 @@ def run_settings(chains: Chains, seed: int, start: Any) -> dict[str, Any]:
         "tries": chains.tries,
         "start": "pool" if start is None else start if isinstance(start, str) else "given",
         "kernel": chains.kernel.name,
-        "exact": chains.metropolis and tractable,
+        "exact": chains.metropolis and is_exact(type(chains.kernel)),
     }
 
 

@@ -11,7 +11,11 @@ one of them is picked with probability w_j / W, W = Σ w, and taken with probabi
     min{1, W / (W − w_j + w(x))}                                                 `independence`
 
 which is exact for every k (multiple-try Metropolis with independent proposals) and the ratio above
-for k = 1. A kernel without a proposal density leaves q out,
+for k = 1. A volume-preserving kernel, which moves (x, v) with v ~ N(0, I), has the exact ratio
+
+    min{1, p(x') N(v') / (p(x) N(v))}.
+
+A kernel with neither leaves q out,
 
     min{1, p(x') / p(x)},
 
@@ -31,7 +35,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
-from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
+from salmc.kernels.base import (
+    AbstractKernel,
+    AbstractTractableKernel,
+    AbstractVolumePreservingKernel,
+)
 from salmc.target import Points
 
 LogDensity = Callable[[Points], Float[Array, " n"]]
@@ -153,7 +161,10 @@ def proposals_ahead(
 def _propose(
     kernel: AbstractKernel, key: PRNGKeyArray, points: Points
 ) -> tuple[Points, Float[Array, " n"], Bool[Array, " n"]]:
-    """Proposals, log q(x|x') − log q(x'|x), and which of them can be used."""
+    """Proposals, log q(x|x') − log q(x'|x) or what stands for it, and which can be used."""
+    if isinstance(kernel, AbstractVolumePreservingKernel):
+        new, correction = kernel.propose_with_correction(key, points)
+        return new, correction, jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(correction)
     if not isinstance(kernel, AbstractTractableKernel):
         new = kernel.propose_batch(key, points)
         return new, jnp.zeros(len(points)), jnp.all(jnp.isfinite(new), axis=-1)

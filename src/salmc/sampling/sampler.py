@@ -13,8 +13,9 @@ import numpy as np
 
 from salmc import checks
 from salmc.diagnostics.arrays import subset
-from salmc.errors import TargetError
+from salmc.errors import OutputError, TargetError
 from salmc.kernels.base import AbstractKernel
+from salmc.kernels.image import AbstractImageKernel
 from salmc.kernels.whitening import Whitening
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.draws import Draws
@@ -198,6 +199,10 @@ def load(path: str | Path, target: AbstractTarget | None = None) -> Sampler:
         OutputError: if the file is missing, damaged, of a newer format, or not of salmc.
     """
     stored = read_kernel(path)
+    if isinstance(stored.kernel, AbstractImageKernel):
+        raise OutputError(
+            f"{path} holds a kernel over images. Use salmc.images.load, or salmc images sample."
+        )
     if target is None:
         target = _built_in(stored.target, stored.pool)
     return Sampler(

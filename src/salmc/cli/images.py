@@ -1,0 +1,193 @@
+"""`salmc images train` and `salmc images sample`: chains over images.
+
+While a kernel is trained for the file NAME, its checkpoints are in the hidden file
+`.NAME.checkpoint` beside it, which is removed when the kernel is complete, and NAME's samples are
+in a PNG file of the same stem.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from salmc.cli.console import INTERRUPTED, Interrupts, complain, one_sentence, output
+from salmc.errors import ArgumentError, OutputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from salmc.images.settings import ImageSettings
+
+app = typer.Typer(
+    name="images",
+    help="Chains over images, learned from real images alone.",
+    no_args_is_help=True,
+)
+
+_PICTURES = (".png", ".gif")
+_SUFFIX = ".salmc"
+
+
+@app.command("train")
+def train_images(
+    data: Annotated[str, typer.Option(help="mnist, digits, or a folder of images.")],
+    out: Annotated[Path, typer.Option(help="The .salmc file to write.")],
+    kernel: Annotated[str, typer.Option(help="What is learned: mlp or conv.")] = "mlp",
+    size: Annotated[
+        int | None,
+        typer.Option(help="Pixels a side.", show_default="as they are; 64 for a folder"),
+    ] = None,
+    colour: Annotated[
+        bool | None,
+        typer.Option(
+            "--colour/--grey", help="Three channels or one.", show_default="colour for a folder"
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Steps of training.", show_default="12000")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same kernel.")] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of training; repeatable."),
+    ] = None,
+    sheet_every: Annotated[
+        int, typer.Option(help="Steps between two sheets of samples, to watch.")
+    ] = 500,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a training that was stopped.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a kernel that is there already.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print the file's name only.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """Learn a chain over images, and write its kernel and a sheet of samples."""
+    with one_sentence(debug=debug), Interrupts() as interrupts:
+        checkpoint = _prepare(out, resume=resume, overwrite=overwrite)
+        chosen = _settings(settings or [])
+
+        from salmc.images.train import train
+
+        sheet = out.with_suffix(".png")
+        try:
+            sampler = train(
+                data,
+                kernel=kernel,
+                steps=steps,
+                size=size,
+                colour=colour,
+                settings=chosen,
+                seed=seed,
+                out=out,
+                checkpoint=checkpoint,
+                resume=resume,
+                sheet=sheet,
+                sheet_every=sheet_every,
+                progress=not quiet,
+            )
+        except KeyboardInterrupt:
+            if not checkpoint.exists():
+                raise
+            complain(f"Interrupted. Use --resume --out {out} to go on with the training.")
+            raise typer.Exit(INTERRUPTED) from None
+        console = output()
+        if quiet:
+            console.print(str(out), soft_wrap=True)
+        else:
+            seconds = sum(sampler.seconds.values())
+            console.print(f"kernel   {out}", soft_wrap=True)
+            console.print(f"samples  {sheet}", soft_wrap=True)
+            console.print(f"seconds  {seconds:.0f}")
+            console.print(f"next     salmc images sample {out} --out strip.png", soft_wrap=True)
+            for sentence in sampler.warnings:
+                console.print(f"warning  {sentence}", soft_wrap=True)
+        if interrupts.seen:
+            complain(f"Interrupted. Use --resume --out {out} to go on with the training.")
+            raise typer.Exit(INTERRUPTED)
+        checkpoint.unlink(missing_ok=True)
+
+
+@app.command("sample")
+def sample_images(
+    kernel: Annotated[Path, typer.Argument(help="A .salmc file of a kernel over images.")],
+    out: Annotated[Path, typer.Option(help="The picture to write: .png, or .gif to see it move.")],
+    chains: Annotated[int, typer.Option(help="Number of chains, one row each.")] = 10,
+    draws: Annotated[int, typer.Option(help="Draws of each chain.")] = 50,
+    noise: Annotated[
+        float, typer.Option(help="Variance of the noise: 0.5 jumps, 0 moves smoothly.")
+    ] = 0.5,
+    start: Annotated[str, typer.Option(help="Where chains start: noise or data.")] = "noise",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same images.")] = 0,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print the file's name only.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """Run chains of a trained kernel and draw them: a row for each, from left to right."""
+    with one_sentence(debug=debug), Interrupts():
+        if out.suffix.lower() not in _PICTURES:
+            expected = " or ".join(_PICTURES)
+            raise ArgumentError(
+                f"The `--out` option must end in {expected}. Got {str(out)!r} instead."
+            )
+        from salmc.images.sampler import load
+
+        sampler = load(kernel)
+        images = sampler.sample(chains, draws, seed, noise=noise, start=start, progress=not quiet)
+        _write(images, out)
+        output().print(str(out), soft_wrap=True)
+
+
+def _write(images: "np.ndarray", path: Path) -> None:
+    """A strip with one row for each chain; as a GIF, all chains side by side, one draw a frame."""
+    from salmc.images.pictures import save_gif, save_png, strip
+    from salmc.sampling.atomic import final_place, output_errors
+
+    with output_errors(final_place(path)):
+        final_place(path).parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix.lower() == ".png":
+        save_png(strip(images), path)
+    else:
+        save_gif(images, path)
+
+
+def _prepare(out: Path, *, resume: bool, overwrite: bool) -> Path:
+    """The place of the checkpoint, after a look at what is there already."""
+    from salmc.cli.train import checkpoint_place
+
+    if out.suffix != _SUFFIX:
+        raise ArgumentError(f"The `--out` option must end in {_SUFFIX}. Got {str(out)!r} instead.")
+    checkpoint = checkpoint_place(out)
+    there = checkpoint.exists()
+    if resume and not there:
+        done = "is complete" if out.exists() else "has no checkpoint"
+        raise OutputError(f"The training for {out} {done}: there is nothing to resume.")
+    if there and not resume and not overwrite:
+        raise OutputError(
+            f"There is a checkpoint of an unfinished training for {out}. Use --resume to go on "
+            "with it, or --overwrite to begin anew."
+        )
+    if out.exists() and not (resume or overwrite):
+        raise OutputError(f"{out} exists already. Choose another file, or use --overwrite.")
+    if not resume:
+        checkpoint.unlink(missing_ok=True)
+    return checkpoint
+
+
+def _settings(pairs: list[str]) -> "ImageSettings":
+    from salmc.cli.options import parse_settings
+    from salmc.images.settings import ImageSettings
+
+    defaults, given = ImageSettings(), parse_settings(pairs)
+    changes: dict[str, Any] = {
+        # On the command line 1 and 1.0 are the same number.
+        name: float(value)
+        if isinstance(getattr(defaults, name, None), float) and type(value) is int
+        else value
+        for name, value in given.items()
+    }
+    return defaults.replace(**changes)

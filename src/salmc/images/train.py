@@ -1,0 +1,229 @@
+"""AL-MC for images: a Markov chain over images, learned from real ones alone.
+
+The paper's last experiment. `step` has the objective, `loop` what happens between steps.
+"""
+
+import hashlib
+import math
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from salmc import checks
+from salmc.datasets.image_data import ImageData, load_images
+from salmc.errors import ArgumentError
+from salmc.images.critic import ImageCritic
+from salmc.images.loop import Save, run_steps
+from salmc.images.sampler import ImageSampler, no_whitening
+from salmc.images.settings import ImageSettings
+from salmc.images.step import ImageProblem, ImageState, first_state
+from salmc.kernels.conv import ConvKernel
+from salmc.kernels.image import AbstractImageKernel
+from salmc.kernels.image_mlp import ImageMLPKernel
+from salmc.learning.checkpoint import Checkpoint, Record, Restored
+from salmc.progress import AbstractReporter, reporter
+from salmc.sampling.atomic import final_place, new_file, output_errors
+
+KERNEL_NAMES = ("mlp", "conv")
+
+SHEET_CHAINS = 100
+"""Images on the sheet that a person can watch."""
+
+_KEPT_IMAGES = 256
+"""Real images that are stored with a kernel, for chains that start from data."""
+
+_FEWEST = 20
+_DIGEST_IMAGES = 64
+
+
+def train(
+    data: ImageData | np.ndarray | str | Path,
+    *,
+    kernel: str | AbstractImageKernel = "mlp",
+    steps: int | None = None,
+    size: int | None = None,
+    colour: bool | None = None,
+    settings: ImageSettings | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    sheet: str | Path | None = None,
+    sheet_every: int = 500,
+    progress: bool | AbstractReporter = True,
+) -> ImageSampler:
+    """Learn a chain over images.
+
+    Args:
+        data: "mnist", "digits", a folder, an `ImageData`, or bytes (n, height, width[, channels]),
+            which may be a memory map larger than memory.
+        kernel: "mlp", "conv", or a kernel with its first weights.
+        steps: in place of the settings'.
+        size, colour: pixels a side, and channels; only for data that are named.
+        settings: how to train; by default `ImageSettings()`.
+        seed: the same seed gives the same kernel.
+        out: the `.salmc` file to write in the end.
+        checkpoint: a file in which the state is saved now and then.
+        resume: go on from `checkpoint` if it is there.
+        sheet: a PNG file of samples, replaced every `sheet_every` steps, to watch.
+        sheet_every: steps between two sheets.
+        progress: True for a bar, False for silence, or a reporter.
+
+    Returns:
+        The sampler, with averaged weights. After Ctrl-C with those of that moment, and a warning.
+
+    Raises:
+        ArgumentError: if the data are not images, or too few.
+        OutputError: if a file cannot be written, or the checkpoint is another run's.
+    """
+    checks.integer("seed", seed, 0)
+    checks.integer("sheet_every", sheet_every, 1)
+    if resume and checkpoint is None:
+        checks.fail("checkpoint", "a path, to resume from it", None)
+    settings = ImageSettings() if settings is None else settings
+    if not isinstance(settings, ImageSettings):
+        checks.fail("settings", "ImageSettings", settings)
+    if steps is not None:
+        settings = settings.replace(steps=checks.integer("steps", steps, 1))
+    images, name = _images(data, size, colour, progress)
+    for place in (out, checkpoint, sheet):
+        _check_writable(place)
+
+    key = jax.random.key(seed)
+    keys = [jax.random.fold_in(key, i) for i in range(4)]
+    shape = (images.shape[1], images.shape[2], images.shape[3])
+    made = _kernel(kernel, shape, keys[0])
+    problem = ImageProblem(made, ImageCritic(keys[1], shape, width=settings.critic_width))
+    state, record = first_state(problem, settings, keys[2]), Record()
+    identity = {
+        "method": "al-mc images",
+        "kernel": {"name": made.name, **made.description()},
+        "settings": settings.as_dictionary(),
+        "seed": seed,
+        "data": _digest(images),
+    }
+    if resume and checkpoint is not None and Path(checkpoint).expanduser().exists():
+        found = Restored(checkpoint, identity)
+        state, record = found.state(state), found.record
+
+    kept = _some(images, seed)
+    details = {**identity["settings"], "seed": seed, "data": name, "shape": list(shape)}  # type: ignore[dict-item]
+
+    def sampler_of(state: ImageState, record: Record) -> ImageSampler:
+        return ImageSampler(
+            kernel=problem.kernel_with(state.average),
+            images=kept,
+            settings=details,
+            history=dict(record.history),
+            seconds=dict(record.seconds),
+            warnings=tuple(record.warnings),
+        )
+
+    def show(state: ImageState, record: Record) -> None:
+        assert sheet is not None
+        write_sheet(sampler_of(state, record), sheet)
+
+    with reporter(progress) as report:
+        state = run_steps(
+            problem,
+            settings,
+            state,
+            images,
+            seed,
+            keys[3],
+            record,
+            report=report,
+            save=None if checkpoint is None else _saving(checkpoint, identity),
+            show=None if sheet is None else show,
+            show_every=sheet_every,
+        )
+    sampler = sampler_of(state, record)
+    if sheet is not None:
+        write_sheet(sampler, sheet)
+    if out is not None:
+        sampler.save(out)
+    return sampler
+
+
+def write_sheet(sampler: ImageSampler, path: str | Path) -> Path:
+    """A hundred samples as a PNG file: the fifth draws of as many chains; atomic."""
+    from salmc.images.pictures import sheet
+
+    draws = sampler.sample(SHEET_CHAINS, 5, progress=False)
+    with new_file(path) as working:
+        sheet(draws[:, -1]).save(working, format="PNG")
+    return Path(path)
+
+
+def _images(
+    data: Any, size: int | None, colour: bool | None, progress: bool | AbstractReporter
+) -> tuple[np.ndarray, str]:
+    """Bytes (n, height, width, channels), and what they are called."""
+    if isinstance(data, (str, Path)):
+        data = load_images(data, size=size, colour=colour, progress=progress)
+    elif size is not None or colour is not None:
+        raise ArgumentError(
+            "The `size` and `colour` arguments are for data that are named, as in data='mnist': "
+            "an array is taken as it is."
+        )
+    images, name = (data.images, data.name) if isinstance(data, ImageData) else (data, "images")
+    if not isinstance(images, np.ndarray) or images.dtype != np.uint8:
+        given = getattr(images, "dtype", type(images).__name__)
+        checks.fail("data", "a name, a folder, ImageData or an array of bytes (uint8)", str(given))
+    if images.ndim == 3:
+        images = images[..., None]
+    if images.ndim != 4 or len(images) < _FEWEST or math.prod(images.shape) == 0:
+        expectation = f"of shape (n, height, width, channels) with n ≥ {_FEWEST}"
+        checks.fail("data", expectation, f"shape {images.shape}")
+    return images, name
+
+
+def _kernel(
+    kernel: str | AbstractImageKernel, shape: tuple[int, int, int], key: jax.Array
+) -> AbstractImageKernel:
+    if isinstance(kernel, str):
+        name = checks.choice("kernel", kernel, KERNEL_NAMES)
+        return ConvKernel(key, shape) if name == "conv" else ImageMLPKernel(key, shape)
+    if not isinstance(kernel, AbstractImageKernel):
+        checks.fail("kernel", "'mlp', 'conv' or a kernel over images", kernel)
+    if kernel.shape != shape:
+        checks.fail("kernel", f"over images of shape {shape}", f"one over {kernel.shape}")
+    return kernel
+
+
+def _some(images: np.ndarray, seed: int) -> np.ndarray:
+    count = min(_KEPT_IMAGES, len(images))
+    rows = np.sort(np.random.default_rng(seed).choice(len(images), count, replace=False))
+    return np.array(images[rows])
+
+
+def _digest(images: np.ndarray) -> str:
+    """Tells one set of images from another, by its size and some of them."""
+    rows = np.linspace(0, len(images) - 1, _DIGEST_IMAGES).astype(int)
+    content = np.ascontiguousarray(images[np.unique(rows)]).tobytes()
+    return hashlib.sha256(str(images.shape).encode() + content).hexdigest()[:16]
+
+
+def _saving(path: str | Path, identity: dict[str, Any]) -> Save:
+    checkpoint = Checkpoint(Path(path), identity, no_whitening(), np.zeros(0))
+
+    def save(state: ImageState, record: Record) -> None:
+        checkpoint.write(state, record)
+
+    return save
+
+
+def _check_writable(path: str | Path | None) -> None:
+    """Find out before long work whether a file can be written there."""
+    if path is None:
+        return
+    place = final_place(path)
+    with output_errors(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.is_dir():
+            checks.fail("out", "a file", f"the folder {place}")
+        probe = place.with_name(f".{place.name}.probe")
+        probe.touch()
+        probe.unlink()

@@ -1,0 +1,126 @@
+"""What kernels over images share: a chain that moves on the sphere of an image's codes.
+
+    e  = E(x) / |E(x)|                          the encoder's code of x
+    z' = (R e + g ξ/√k) / |R e + g ξ/√k|        ξ ~ N(0, σ² I) in R^k
+    x' = D(√k z')                               the decoder's image
+
+It is the paper's x̃' = G(x̃, ξ) (eq. 15), with a G that knows both ways of sampling of its image
+experiment. With ξ ~ N(0, 0.5 I) the noise outweighs the code, g² σ² ≫ 1, and the chain makes
+distant jumps; with ξ = 0 the code turns by the fixed rotation R, a few degrees in each of k/2
+planes, and the image changes smoothly. The decoder meets codes of one length in both cases, so
+that no transition leaves what it was trained on. R keeps the uniform distribution on the sphere,
+and its orbits do not close, as no two angles are equal: a chain without noise goes on moving as far
+as training made the encoder an inverse of the decoder (`salmc.images.step`), and comes to rest
+where it did not.
+
+Images are points of R^(height × width × channels) with entries in [−1, 1], row by row.
+"""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from salmc import checks
+from salmc.kernels.base import AbstractKernel
+from salmc.target import Point, Points
+
+Codes = Float[Array, "n code_dim"]
+Noise = Float[Array, "n noise_dim"]
+
+PAPER_VARIANCE = 0.5
+"""σ² of the paper's image experiment."""
+
+_SLOWEST, _FASTEST = 0.5, 1.5
+"""Angles of R, in units of their mean."""
+
+
+class AbstractImageKernel(AbstractKernel):
+    """A kernel over images of one shape. See the module's text for the contract."""
+
+    shape: eqx.AbstractVar[tuple[int, int, int]]
+    """Height, width and channels; `dim` is their product."""
+    code_dim: eqx.AbstractVar[int]
+    """k."""
+    noise_gain: eqx.AbstractVar[float]
+    """g."""
+    turn: eqx.AbstractVar[float]
+    """Mean angle of R, in radians."""
+
+    @abc.abstractmethod
+    def encoder(self, images: Points) -> Codes:
+        """E(x), of any length."""
+
+    @abc.abstractmethod
+    def decoder(self, codes: Codes) -> Points:
+        """D of codes of length √k; entries in [−1, 1]."""
+
+    @property
+    def noise_dim(self) -> int:
+        """Dimensions of ξ."""
+        return self.code_dim
+
+    def encode(self, images: Points) -> Codes:
+        """Codes of length 1."""
+        return unit(self.encoder(images))
+
+    def decode(self, codes: Codes) -> Points:
+        """Images of codes of length 1."""
+        return self.decoder(codes * self.code_dim**0.5)
+
+    def move(self, codes: Codes, noise: Noise) -> Codes:
+        """z' from e and ξ."""
+        scaled = noise * (self.noise_gain / self.code_dim**0.5)
+        return unit(rotate(codes, self.turn) + scaled)
+
+    def generate(self, images: Points, noise: Noise) -> Points:
+        """G(x, ξ), for n pairs; with ξ = 0 a smooth transition."""
+        return self.decode(self.move(self.encode(images), noise))
+
+    def sample_noise(
+        self, key: PRNGKeyArray, count: int, variance: float | Array = PAPER_VARIANCE
+    ) -> Noise:
+        """ξ ~ N(0, σ² I), for n images."""
+        return jnp.sqrt(variance) * jax.random.normal(key, (count, self.noise_dim))
+
+    def propose(self, key: PRNGKeyArray, x: Point) -> Point:
+        return self.propose_batch(key, x[None])[0]
+
+    def propose_batch(self, key: PRNGKeyArray, points: Points) -> Points:
+        return self.generate(points, self.sample_noise(key, len(points)))
+
+
+def unit(vectors: Codes) -> Codes:
+    """Vectors divided by their lengths; one that has none stays as it is."""
+    squares = jnp.sum(vectors**2, axis=-1, keepdims=True)
+    return vectors * jax.lax.rsqrt(squares + 1e-12)
+
+
+def rotate(codes: Codes, turn: float) -> Codes:
+    """R e: coordinates i and i + k/2 turn by an angle of their own, between ½ and 1½ of `turn`."""
+    half = codes.shape[-1] // 2
+    angles = turn * np.linspace(_SLOWEST, _FASTEST, half)
+    cosine, sine = (jnp.asarray(f(angles), codes.dtype) for f in (np.cos, np.sin))
+    first, second = codes[..., :half], codes[..., half:]
+    return jnp.concatenate([cosine * first - sine * second, sine * first + cosine * second], -1)
+
+
+def checked_shape(shape: Any) -> tuple[int, int, int]:
+    """Height, width and channels as whole numbers."""
+    sides = tuple(shape) if isinstance(shape, (tuple, list)) else ()
+    if len(sides) != 3:
+        checks.fail("shape", "(height, width, channels)", shape)
+    height, width, channels = (checks.integer("shape", side, 1) for side in sides)
+    return height, width, channels
+
+
+def checked_code(code_dim: int, noise_gain: float, turn: float) -> tuple[int, float, float]:
+    """The sphere, the noise and the rotation."""
+    if checks.integer("code_dim", code_dim, 2) % 2:
+        checks.fail("code_dim", "even: its coordinates turn in pairs", code_dim)
+    gain = float(checks.real("noise_gain", noise_gain, above=0.0))
+    return code_dim, gain, float(checks.real("turn", turn, at_least=0.0, at_most=np.pi))

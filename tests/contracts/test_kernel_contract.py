@@ -13,7 +13,13 @@ import numpy as np
 import pytest
 
 import salmc.kernels
-from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
+from salmc.kernels.base import (
+    AbstractKernel,
+    AbstractTractableKernel,
+    AbstractVolumePreservingKernel,
+    is_exact,
+)
+from salmc.sampling.metropolis import ChainState, Noise, hastings
 from simple_kernels import SIMPLE, TRACTABLE
 
 REGISTERED = salmc.kernels.KERNELS
@@ -23,6 +29,12 @@ TRACTABLE_NAMES = sorted(
     name for name, kernel in EVERY_CLASS.items() if issubclass(kernel, AbstractTractableKernel)
 )
 EVERY_TRACTABLE = pytest.mark.parametrize("name", TRACTABLE_NAMES)
+PRESERVING_NAMES = sorted(
+    name
+    for name, kernel in EVERY_CLASS.items()
+    if issubclass(kernel, AbstractVolumePreservingKernel)
+)
+EVERY_PRESERVING = pytest.mark.parametrize("name", PRESERVING_NAMES)
 
 
 @functools.cache
@@ -51,7 +63,7 @@ def test_every_kernel_of_the_package_is_registered():
             and issubclass(member, AbstractKernel)
             and not inspect.isabstract(member)
         }
-    assert found == set(REGISTERED.values())
+    assert found == set(REGISTERED.values()) | set(salmc.kernels.IMAGE_KERNELS.values())
 
 
 @EVERY
@@ -155,6 +167,47 @@ def test_the_density_is_normalised_and_is_that_of_the_proposals(name):
             assert np.mean(new[:, axis] > cut) == pytest.approx(expected, abs=0.0175 + 0.005)
     both = mass[np.all(np.asarray(grid) > 0, axis=1)].sum()
     assert np.mean(np.all(new > 0, axis=1)) == pytest.approx(both, abs=0.0175 + 0.005)
+
+
+@EVERY_PRESERVING
+def test_a_volume_preserving_kernel_gives_velocities_and_their_correction(name):
+    kernel = make(name)
+    points, key = jax.random.normal(jax.random.key(0), (50, 2)), jax.random.key(1)
+    new, correction = eqx.filter_jit(kernel.propose_with_correction)(key, points)
+    assert correction.shape == (50,)
+    assert len(np.unique(np.asarray(correction))) > 40
+    same = eqx.filter_jit(kernel.propose_batch)(key, points)
+    np.testing.assert_allclose(new, same, atol=1e-6)
+    pushed, velocities = eqx.filter_jit(kernel.push)(key, points)
+    assert pushed.shape == (50, 2)
+    assert velocities.shape == (50, kernel.velocity_dim)
+    assert is_exact(type(kernel))
+
+
+@EVERY_PRESERVING
+def test_metropolis_with_a_volume_preserving_kernel_keeps_a_gaussian(name):
+    """20,000 draws of N(0, I) after ten steps: first two moments, within 5 standard errors."""
+    kernel, count = make(name), 20_000
+
+    def log_density(points):
+        return -0.5 * jnp.sum(points**2, axis=1)
+
+    @eqx.filter_jit
+    def run(kernel, points):
+        keys = jax.random.split(jax.random.key(1), 10)
+        log_uniform = jnp.log1p(-jax.random.uniform(jax.random.key(2), (10, 1, count)))
+        start = ChainState(points, log_density(points), jnp.zeros(count))
+        return hastings(kernel, log_density, start, Noise(keys, log_uniform))
+
+    first = jax.random.normal(jax.random.key(0), (count, 2))
+    state, steps = run(kernel, first)
+    assert np.mean(steps.accepted) > 0.05
+    moved = np.asarray(state.points, np.float64)
+    assert np.mean(np.any(moved != np.asarray(first), axis=1)) > 0.3
+    error = 5 / np.sqrt(count)
+    np.testing.assert_allclose(moved.mean(axis=0), 0.0, atol=error)
+    np.testing.assert_allclose((moved**2).mean(axis=0), 1.0, atol=np.sqrt(2) * error)
+    assert abs(np.mean(moved[:, 0] * moved[:, 1])) < error
 
 
 def test_the_simple_kernels_are_tractable():

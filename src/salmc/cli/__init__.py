@@ -5,7 +5,9 @@ from typing import Annotated
 import typer
 
 from salmc.cli.compare import compare
+from salmc.cli.images import app as images
 from salmc.cli.lists import list_methods, list_targets
+from salmc.cli.reproduce import reproduce
 from salmc.cli.run import run
 from salmc.cli.sample import sample
 from salmc.cli.show import show
@@ -23,6 +25,8 @@ app.command("run")(run)
 app.command("sample")(sample)
 app.command("compare")(compare)
 app.command("show")(show)
+app.command("reproduce")(reproduce)
+app.add_typer(images, name="images")
 app.command("targets")(list_targets)
 app.command("methods")(list_methods)
 

@@ -164,7 +164,8 @@ def _contender(
             raise ArgumentError(f"The method {name} is a mover and has no kernel. Got {label!r}.")
         return label, mover
     if colon:
-        checks.choice("kernel", kernel, tuple(KERNELS))
+        known = ("nice",) if name == "a-nice-mc" else tuple(KERNELS)
+        checks.choice("kernel", kernel, known)
     return label, Plan(name, {}, seed, steps, kernel or None)
 
 

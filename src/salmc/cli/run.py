@@ -57,7 +57,8 @@ def run(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
     kernel: Annotated[
-        str | None, _learned("What is learned: flow or mlp.", show_default="flow")
+        str | None,
+        _learned("What is learned: flow, nice or mlp.", show_default="flow; nice for a-nice-mc"),
     ] = None,
     mover: Annotated[
         str | None, _learned("What fills the pool that is learned from.", show_default="auto")

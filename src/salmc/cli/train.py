@@ -18,7 +18,7 @@ from salmc.progress import BarReporter
 if TYPE_CHECKING:
     import numpy as np
 
-    from salmc.learning.settings import LearningSettings
+    from salmc.learning.settings import TrainingSettings
     from salmc.sampling.draws import Draws
     from salmc.sampling.sampler import Sampler
     from salmc.target import AbstractTarget
@@ -33,7 +33,7 @@ class Plan:
     """What was asked for; None where the default is wanted.
 
     Attributes:
-        method: "sal-mc", or "al-mc".
+        method: "sal-mc", "al-mc" or "a-nice-mc".
         settings: of the learning, by name.
         seed: of training, and of the draws.
         steps: of training.
@@ -99,7 +99,7 @@ def learn(
     plan: Plan,
     target: "AbstractTarget | None",
     samples: "np.ndarray | None",
-    settings: "LearningSettings",
+    settings: "TrainingSettings",
     quiet: bool,
     **checkpointing: Any,
 ) -> "Sampler":
@@ -112,7 +112,7 @@ def learn(
         return fit(
             target,
             method=plan.method,
-            kernel=plan.kernel or "flow",
+            kernel=plan.kernel,
             mover=plan.mover or "auto",
             samples=samples,
             settings=settings,
@@ -124,12 +124,11 @@ def learn(
 
 def draw(plan: Plan, sampler: "Sampler", *, quiet: bool) -> "Draws":
     """Draws from the trained kernel, by default the exact way where there is one."""
-    from salmc.kernels.base import AbstractTractableKernel
+    from salmc.kernels.base import is_exact
 
     metropolis = plan.metropolis
     if metropolis is None:
-        tractable = isinstance(sampler.kernel, AbstractTractableKernel)
-        metropolis = tractable and sampler.target is not None
+        metropolis = is_exact(type(sampler.kernel)) and sampler.target is not None
     draws = sampler.sample(
         chains=plan.chains or CHAINS,
         draws=plan.draws or DRAWS,
@@ -181,6 +180,8 @@ def _check(plan: Plan) -> None:
             checks.integer(name, getattr(plan, name), 1)
     if plan.kernel is not None:
         checks.choice("kernel", plan.kernel, tuple(KERNELS))
+    if plan.method == "a-nice-mc" and plan.kernel not in (None, "nice"):
+        checks.fail("kernel", "nice for a-nice-mc", plan.kernel)
     if plan.mover is not None:
         checks.choice("mover", plan.mover, ("auto", *MOVERS))
     if plan.steps is not None and "steps" in plan.settings:
@@ -235,11 +236,11 @@ def _load(plan: Plan, spec: str) -> "tuple[AbstractTarget | None, np.ndarray | N
     return target, None, target.dim
 
 
-def learning_settings(plan: Plan, dim: int) -> "LearningSettings":
-    """The defaults for the kernel, with what was asked for."""
-    from salmc.learning.settings import default_settings
+def learning_settings(plan: Plan, dim: int) -> "TrainingSettings":
+    """The defaults for method and kernel, with what was asked for."""
+    from salmc.learning.fit import default_kernel, method_settings
 
-    defaults = default_settings(plan.kernel or "flow", dim)
+    defaults = method_settings(plan.method, plan.kernel or default_kernel(plan.method), dim)
     changes = dict(plan.settings)
     if plan.steps is not None:
         changes["steps"] = plan.steps

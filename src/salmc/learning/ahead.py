@@ -13,12 +13,17 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from salmc.learning.loop import advance_chunk
-from salmc.learning.settings import LearningSettings
+from salmc.learning.sal_scheme import SAL_SCHEME
+from salmc.learning.scheme import Scheme
+from salmc.learning.settings import TrainingSettings
 from salmc.learning.state import Problem, first_state
 
 
 def compile_ahead(
-    problem: Problem, settings: LearningSettings, key: PRNGKeyArray
+    problem: Problem,
+    settings: TrainingSettings,
+    key: PRNGKeyArray,
+    scheme: Scheme = SAL_SCHEME,
 ) -> threading.Thread:
     """Begin to compile what `loop.train` will run; returns at once.
 
@@ -26,6 +31,7 @@ def compile_ahead(
         problem: of the structure and shapes that will be trained; its values do not matter.
         settings: of the training.
         key: any; only its kind matters.
+        scheme: of the training.
 
     Returns:
         The thread. Join it before training, which would otherwise compile the same again.
@@ -37,7 +43,7 @@ def compile_ahead(
             pool = jnp.zeros((settings.pool_size, problem.kernel.dim))
             state = first_state(problem, settings, key, pool, jnp.zeros(settings.pool_size))
             chunk_key = jax.random.fold_in(key, 0)
-            advance_chunk(problem, settings.traced(), state, chunk_key, jnp.array(0))
+            advance_chunk(problem, settings.traced(), state, chunk_key, jnp.array(0), scheme)
 
     thread = threading.Thread(target=work, name="salmc-compile-ahead")
     thread.start()

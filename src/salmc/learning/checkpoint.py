@@ -9,7 +9,7 @@ import dataclasses
 import json
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -18,12 +18,14 @@ import numpy as np
 
 from salmc.errors import OutputError
 from salmc.kernels.whitening import Whitening
-from salmc.learning.state import TrainingState
 from salmc.sampling.atomic import final_place, new_file, output_errors
 
 FORMAT = "salmc-training"
 FORMAT_VERSION = 1
 _WHITENING = ("mean", "forward_matrix", "inverse_matrix")
+
+State = TypeVar("State", bound=eqx.Module)
+"""Of training: a tree of arrays."""
 
 
 @dataclasses.dataclass
@@ -51,11 +53,18 @@ class Record:
     skipped: int = 0
     finished: bool = False
 
-    def add(self, step: int, figure: float, mixed: float | None, figures: dict[str, float]) -> None:
+    def add(
+        self,
+        step: int,
+        figure: float,
+        sometimes: dict[str, float | None],
+        figures: dict[str, float],
+    ) -> None:
         """One chunk more. Every list has the same length; NaN where there was nothing to tell."""
         row = {"step": float(step), "figure": figure, **figures}
-        if mixed is not None or "mixture_acceptance" in self.history:
-            row["mixture_acceptance"] = float("nan") if mixed is None else mixed
+        for name, value in sometimes.items():
+            if value is not None or name in self.history:
+                row[name] = float("nan") if value is None else value
         for name, value in row.items():
             self.history.setdefault(name, []).append(value)
 
@@ -79,7 +88,7 @@ class Checkpoint:
     whitening: Whitening
     start: np.ndarray
 
-    def write(self, state: TrainingState, record: Record) -> None:
+    def write(self, state: eqx.Module, record: Record) -> None:
         """Replace the checkpoint; the old one is there until the new one is whole.
 
         Raises:
@@ -145,7 +154,7 @@ class Restored:
         )
         self.start = self._arrays["start"]
 
-    def state(self, like: TrainingState) -> TrainingState:
+    def state(self, like: State) -> State:
         """The stored state, in the tree of another."""
         dynamic, static = eqx.partition(like, eqx.is_array)
         leaves, tree = jax.tree.flatten(dynamic)
@@ -159,5 +168,5 @@ class Restored:
         return eqx.combine(jax.tree.unflatten(tree, [jnp.asarray(a) for a in stored]), static)
 
 
-def _leaves(state: TrainingState) -> list[Any]:
+def _leaves(state: eqx.Module) -> list[Any]:
     return jax.tree.leaves(eqx.filter(state, eqx.is_array))

@@ -18,11 +18,13 @@ from typing import Any
 
 from salmc import checks
 from salmc.kernels.base import AbstractKernel
+from salmc.learning.a_nice_mc import a_nice_mc
 from salmc.learning.al_mc import al_mc
 from salmc.learning.learned import Learned
+from salmc.learning.nice_settings import nice_settings
 from salmc.learning.review import review
 from salmc.learning.sal_mc import sal_mc
-from salmc.learning.settings import LearningSettings, default_settings
+from salmc.learning.settings import TrainingSettings, default_settings
 from salmc.movers.base import AbstractMover
 from salmc.progress import AbstractReporter
 from salmc.sampling.sampler import Sampler
@@ -31,6 +33,7 @@ from salmc.target import AbstractTarget
 METHODS = {
     "sal-mc": "a kernel learned from an unnormalised density: the paper's sampler",
     "al-mc": "a kernel learned from given samples",
+    "a-nice-mc": "a volume-preserving kernel learned adversarially on pairs: the rival",
 }
 
 _MANY_DIMENSIONS = 50
@@ -40,11 +43,11 @@ def fit(
     target: AbstractTarget | None = None,
     *,
     method: str = "sal-mc",
-    kernel: str | AbstractKernel = "flow",
+    kernel: str | AbstractKernel | None = None,
     mover: str | AbstractMover = "auto",
     samples: Any = None,
     steps: int | None = None,
-    settings: LearningSettings | dict[str, Any] | None = None,
+    settings: TrainingSettings | dict[str, Any] | None = None,
     seed: int = 0,
     progress: bool | AbstractReporter = True,
     checkpoint: str | Path | None = None,
@@ -54,9 +57,10 @@ def fit(
 
     Args:
         target: what to sample from: `salmc.Target(log_density, dim=…)`.
-        method: "sal-mc" from the density alone, or "al-mc" from `samples`.
-        kernel: "flow", exact under Metropolis-Hastings; "mlp", the paper's implicit generator; or
-            a kernel.
+        method: "sal-mc" from the density alone, "al-mc" from `samples`, or "a-nice-mc".
+        kernel: "flow", exact under Metropolis-Hastings; "mlp", the paper's implicit generator;
+            "nice", volume preserving and exact; or a kernel. By default "flow", and "nice" for
+            a-nice-mc, which learns no other.
         mover: what fills the pool; "auto" decides by what the target can do.
         samples: (n, dim), for "al-mc".
         steps: of training; from the kernel's defaults unless given.
@@ -79,6 +83,7 @@ def fit(
         (4, 100, 2)
     """
     checks.choice("method", method, tuple(METHODS))
+    kernel = default_kernel(method) if kernel is None else kernel
     common: dict[str, Any] = {
         "seed": seed,
         "progress": progress,
@@ -89,7 +94,8 @@ def fit(
         if samples is None:
             checks.fail("samples", "given for al-mc: an array (n, dim)", samples)
         dim = len(samples[0])
-        learned = al_mc(samples, kernel, settings=_settings(kernel, dim, steps, settings), **common)
+        chosen_settings: Any = _settings(method, kernel, dim, steps, settings)
+        learned = al_mc(samples, kernel, settings=chosen_settings, **common)
         learned = dataclasses.replace(learned, target=target)
     else:
         if not isinstance(target, AbstractTarget):
@@ -97,13 +103,9 @@ def fit(
         if samples is not None:
             checks.fail("samples", 'left out unless method="al-mc"', "samples")
         chosen = choose_mover(target) if isinstance(mover, str) and mover == "auto" else mover
-        learned = sal_mc(
-            target,
-            kernel,
-            mover=chosen,
-            settings=_settings(kernel, target.dim, steps, settings),
-            **common,
-        )
+        chosen_settings = _settings(method, kernel, target.dim, steps, settings)
+        learner: Any = sal_mc if method == "sal-mc" else a_nice_mc
+        learned = learner(target, kernel, mover=chosen, settings=chosen_settings, **common)
     return _reviewed(learned).sampler()
 
 
@@ -112,15 +114,30 @@ def choose_mover(target: AbstractTarget) -> str:
     return "sghmc" if target.dim > _MANY_DIMENSIONS and target.differentiable else "smc"
 
 
+def default_kernel(method: str) -> str:
+    """The kernel that a method learns when nobody says."""
+    return "nice" if method == "a-nice-mc" else "flow"
+
+
+def method_settings(method: str, kernel_name: str, dim: int) -> TrainingSettings:
+    """The defaults of a method for a kernel and a dimension."""
+    return nice_settings(dim) if method == "a-nice-mc" else default_settings(kernel_name, dim)
+
+
 def _settings(
+    method: str,
     kernel: str | AbstractKernel,
     dim: int,
     steps: int | None,
-    settings: LearningSettings | dict[str, Any] | None,
-) -> LearningSettings:
-    """The defaults for the kernel, with what was asked for."""
+    settings: TrainingSettings | dict[str, Any] | None,
+) -> TrainingSettings:
+    """The defaults, with what was asked for."""
     name = kernel if isinstance(kernel, str) else kernel.name
-    found = settings if isinstance(settings, LearningSettings) else default_settings(name, dim)
+    defaults = method_settings(method, name, dim)
+    if isinstance(settings, TrainingSettings) and not isinstance(settings, type(defaults)):
+        given = type(settings).__name__
+        checks.fail("settings", f"{type(defaults).__name__} for {method}", given)
+    found = settings if isinstance(settings, TrainingSettings) else defaults
     changes = dict(settings) if isinstance(settings, dict) else {}
     if steps is not None:
         changes["steps"] = checks.integer("steps", steps, 1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.whitening import Whitening
-from salmc.learning.settings import LearningSettings
+from salmc.learning.settings import TrainingSettings
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
 
@@ -23,7 +23,7 @@ class Learned:
         log_density: log p at the pool; zeros without a target.
         start: where the mover began, or the given samples: what the warm-up saw.
         target: None where only samples were known.
-        method: "sal-mc" or "al-mc".
+        method: "sal-mc", "al-mc" or "a-nice-mc".
         settings: of the learning.
         details: further arguments, as JSON values.
         history: figures by name, one entry for each chunk; `figure` is what `figure_kind` says.
@@ -38,7 +38,7 @@ class Learned:
     start: np.ndarray
     target: AbstractTarget | None
     method: str
-    settings: LearningSettings
+    settings: TrainingSettings
     details: dict[str, Any]
     history: dict[str, list[float]]
     seconds: dict[str, float]

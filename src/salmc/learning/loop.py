@@ -22,11 +22,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from salmc.errors import TargetError
 from salmc.learning.checkpoint import Checkpoint, Record
-from salmc.learning.moves import mixture_move
-from salmc.learning.settings import LearningSettings
+from salmc.learning.sal_scheme import SAL_SCHEME
+from salmc.learning.scheme import Scheme
+from salmc.learning.settings import TrainingSettings
 from salmc.learning.state import Problem, TrainingState
-from salmc.learning.step import figure_names, training_step
-from salmc.learning.validation import TOLERANCES, figure_kind, has_collapsed, held_out_figure
+from salmc.learning.validation import TOLERANCES, has_collapsed, held_out_figure
 from salmc.progress import AbstractReporter
 from salmc.target import Points
 
@@ -39,10 +39,11 @@ _ENOUGH_SKIPPED = 0.5
 @eqx.filter_jit
 def advance_chunk(
     problem: Problem,
-    settings: LearningSettings,
+    settings: TrainingSettings,
     state: TrainingState,
     key: PRNGKeyArray,
     count: Int[Array, ""],
+    scheme: Scheme = SAL_SCHEME,
 ) -> tuple[TrainingState, Float[Array, " figures"], Float[Array, ""]]:
     """`count` steps; it is traced, so that chunks of every length share one compilation.
 
@@ -54,33 +55,23 @@ def advance_chunk(
 
     def body(_: Array, carry: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:
         dynamic, total, taken = carry
-        state, figures, fine = training_step(problem, settings, eqx.combine(dynamic, static), key)
+        state, figures, fine = scheme.step(problem, settings, eqx.combine(dynamic, static), key)
         total = total + jnp.where(fine, figures, 0.0)
         return eqx.filter(state, eqx.is_array), total, taken + fine
 
-    zeros = jnp.zeros(len(figure_names(problem, settings)))
+    zeros = jnp.zeros(len(scheme.figure_names(problem, settings)))
     start = (dynamic, zeros, jnp.zeros(()))
     dynamic, total, taken = jax.lax.fori_loop(0, count, body, start)
     return eqx.combine(dynamic, static), total / taken, 1.0 - taken / jnp.maximum(count, 1)
 
 
-@eqx.filter_jit
-def mix_pool(
-    problem: Problem, settings: LearningSettings, state: TrainingState, key: PRNGKeyArray
-) -> tuple[TrainingState, Float[Array, ""]]:
-    """The mixture's independence move over the whole pool."""
-    pool, values, accepted = mixture_move(
-        key, state.pool, state.log_density, problem.log_density, settings.mixture_components
-    )
-    return dataclasses.replace(state, pool=pool, log_density=values), accepted
-
-
 def train(
     problem: Problem,
-    settings: LearningSettings,
+    settings: TrainingSettings,
     state: TrainingState,
     key: PRNGKeyArray,
     record: Record,
+    scheme: Scheme = SAL_SCHEME,
     *,
     held: Points | None = None,
     report: AbstractReporter,
@@ -92,6 +83,7 @@ def train(
         problem, settings, state: what is trained, how, and from where on.
         key: of all steps.
         record: history, seconds and warnings; it is added to.
+        scheme: what the method does in a step and between steps.
         held: samples that the kernel is not trained on; the pool serves where there are none.
         report: told after each chunk.
         checkpoint: where states are saved now and then.
@@ -100,8 +92,9 @@ def train(
         The last good state.
     """
     traced = settings.traced()
-    steps_key, mixture_key, figure_key = (jax.random.fold_in(key, i) for i in range(3))
-    kind = figure_kind(problem, settings)
+    steps_key, move_key, figure_key = (jax.random.fold_in(key, i) for i in range(3))
+    kind = scheme.figure_kind(problem, settings)
+    every = scheme.pool_move_every(problem, settings)
     record.figure_kind = kind
     done = int(state.step)
     report.start(_title(problem), settings.steps)
@@ -110,22 +103,22 @@ def train(
     try:
         with _timed(record, "compile"):
             jax.block_until_ready(
-                advance_chunk(problem, traced, state, steps_key, jnp.array(0))[0].weights
+                advance_chunk(problem, traced, state, steps_key, jnp.array(0), scheme)[0].weights
             )
         good, chunks = state, 0
         while done < settings.steps and not record.finished:
-            mixed = None
-            if _mixes(problem, settings) and done % settings.mixture_every == 0:
-                with _timed(record, "mixture"):
-                    where = jax.random.fold_in(mixture_key, done)
-                    state, accepted = mix_pool(problem, traced, state, where)
-                    mixed = float(accepted)
-            count = _next_stop(settings, done) - done
+            moved = None
+            if every and done % every == 0:
+                with _timed(record, scheme.pool_move_name):
+                    where = jax.random.fold_in(move_key, done)
+                    state, accepted = scheme.pool_move(problem, traced, state, where)
+                    moved = float(accepted)
+            count = _next_stop(settings, done, every) - done
             with _timed(record, "training"):
                 state, means, skipped = advance_chunk(
-                    problem, traced, state, steps_key, jnp.array(count)
+                    problem, traced, state, steps_key, jnp.array(count), scheme
                 )
-                names = figure_names(problem, settings)
+                names = scheme.figure_names(problem, settings)
                 figures = dict(zip(names, np.asarray(means).tolist(), strict=True))
             with _timed(record, "validation"):
                 figure = _figure(problem, kind, state, figures, held, figure_key)
@@ -136,7 +129,7 @@ def train(
             if skipped > 0:
                 record.skipped += round(float(skipped) * count)
             state = _judge(record, settings, state, figure)
-            record.add(done, figure, mixed, figures)
+            record.add(done, figure, {f"{scheme.pool_move_name}_acceptance": moved}, figures)
             good, chunks = state, chunks + 1
             report.advance(count, **_shown(figures, kind, figure))
             if checkpoint is not None and chunks % settings.checkpoint_every == 0:
@@ -166,16 +159,12 @@ def train(
     return state
 
 
-def _next_stop(settings: LearningSettings, done: int) -> int:
-    """Where the next chunk ends: at a multiple of `chunk`, a mixture move, or the end."""
+def _next_stop(settings: TrainingSettings, done: int, every: int) -> int:
+    """Where the next chunk ends: at a multiple of `chunk`, a move of the pool, or the end."""
     stops = [(done // settings.chunk + 1) * settings.chunk, settings.steps]
-    stops.append((done // settings.mixture_every + 1) * settings.mixture_every)
+    if every:
+        stops.append((done // every + 1) * every)
     return min(stops)
-
-
-def _mixes(problem: Problem, settings: LearningSettings) -> bool:
-    has_moves = problem.target is not None and problem.mover is None
-    return has_moves and settings.mixture_components > 0
 
 
 def _figure(
@@ -188,6 +177,8 @@ def _figure(
 ) -> float:
     if kind == "rejection":
         return 1.0 - figures["acceptance"]
+    if kind == "stay":
+        return 1.0 - figures["jump"]
     step_key = jax.random.fold_in(key, state.step)
     compared = state.pool if held is None else held
     return float(held_out_figure(problem, kind, state, compared, step_key))
@@ -209,7 +200,7 @@ def _went_wrong(
 
 
 def _roll_back(
-    record: Record, settings: LearningSettings, good: TrainingState, done: int, reached: int
+    record: Record, settings: TrainingSettings, good: TrainingState, done: int, reached: int
 ) -> TrainingState:
     """The last good state at a lower rate; the end of training if that was tried often enough."""
     record.rollbacks += 1
@@ -228,7 +219,7 @@ def _roll_back(
 
 
 def _judge(
-    record: Record, settings: LearningSettings, state: TrainingState, figure: float
+    record: Record, settings: TrainingSettings, state: TrainingState, figure: float
 ) -> TrainingState:
     """Remember the best weights; stop when nothing better came for long."""
     if record.best is None or figure < record.best - TOLERANCES[str(record.figure_kind)]:
@@ -241,9 +232,9 @@ def _judge(
 
 
 def _shown(figures: dict[str, float], kind: str, figure: float) -> dict[str, float]:
-    losses = ("kernel_loss", "critic_loss", "acceptance")
+    losses = ("kernel_loss", "critic_loss", "acceptance", "jump")
     shown = {name: figures[name] for name in losses if name in figures}
-    return shown if kind == "rejection" else {**shown, kind: figure}
+    return shown if kind in ("rejection", "stay") else {**shown, kind: figure}
 
 
 def _title(problem: Problem) -> str:

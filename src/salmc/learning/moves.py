@@ -18,7 +18,7 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from salmc.kernels.base import AbstractTractableKernel
+from salmc.kernels.base import AbstractTractableKernel, AbstractVolumePreservingKernel
 from salmc.movers.evolution import evolution_move
 from salmc.target import Points, Scalar
 
@@ -52,7 +52,7 @@ class Proposals(NamedTuple):
 
     points: Points
     log_proposal: Values
-    """log q(x'|x)."""
+    """log q(x'|x); for a volume-preserving kernel log N(v) − log N(v'), with 0 for the way back."""
     log_density: Values
 
 
@@ -97,9 +97,15 @@ def kernel_move(
 
 
 def propose(
-    kernel: AbstractTractableKernel, key: PRNGKeyArray, points: Points, log_density: LogDensity
+    kernel: AbstractTractableKernel | AbstractVolumePreservingKernel,
+    key: PRNGKeyArray,
+    points: Points,
+    log_density: LogDensity,
 ) -> Proposals:
     """Proposals of the kernel with log q and log p."""
+    if isinstance(kernel, AbstractVolumePreservingKernel):
+        new, correction = kernel.propose_with_correction(key, points)
+        return Proposals(new, -correction, log_density(new))
     new, log_proposal = kernel.propose_with_log_density(key, points)
     return Proposals(new, log_proposal, log_density(new))
 

@@ -1,7 +1,7 @@
 """The kernel's whole objective, as the settings weigh its terms; those of weight 0 are left out.
 
     α_adv L_adv(x, x') + ½ α W₂²(x', x̃) + δ ‖Cov(x', x̃)‖²
-        − λ E log q(x | ·) + ρ E H(log p − log q − c)
+        − λ E log q(x | ·) + ρ E H(log p − log q − c) + η E ½|v'|² / dim v
 
 x: pool particles; x̃: the kernel's last outputs; x' = G(x̃, ξ). The first two terms are eq. 8 of
 the paper. Gradients reach the kernel alone: never the critic, the pool or the target.
@@ -14,7 +14,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
+from salmc.kernels.base import (
+    AbstractKernel,
+    AbstractTractableKernel,
+    AbstractVolumePreservingKernel,
+)
 from salmc.learning.losses import (
     adversarial_kernel_loss,
     cross_covariance,
@@ -73,7 +77,15 @@ def kernel_objective(
     """
     figures: dict[str, Scalar] = {}
     loss = jnp.zeros(())
-    new = kernel.propose_batch(key, batch.inputs) if outputs else None
+    new = None
+    if outputs and isinstance(kernel, AbstractVolumePreservingKernel):
+        # Forwards alone: the inverse of a map that keeps p(x) N(v) keeps it, too.
+        new, velocities = kernel.push(key, batch.inputs)
+        if settings.velocity > 0.0:
+            figures["velocity"] = 0.5 * jnp.mean(velocities**2)
+            loss += settings.velocity * figures["velocity"]
+    elif outputs:
+        new = kernel.propose_batch(key, batch.inputs)
     if new is not None and critic is not None and settings.adversarial > 0.0:
         scores = jax.lax.stop_gradient(critic(batch.real))
         term = adversarial_kernel_loss(settings.adversarial_form, scores, critic(new))

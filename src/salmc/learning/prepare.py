@@ -10,12 +10,19 @@ from jaxtyping import PRNGKeyArray
 from salmc import checks
 from salmc.errors import ArgumentError
 from salmc.kernels import KERNELS
-from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
+from salmc.kernels.base import (
+    AbstractKernel,
+    AbstractTractableKernel,
+    AbstractVolumePreservingKernel,
+    is_exact,
+)
 from salmc.learning.calibration import calibrated
 from salmc.learning.checkpoint import Checkpoint, Record, Restored
 from salmc.learning.learned import Learned
 from salmc.learning.loop import train
-from salmc.learning.settings import LearningSettings, default_settings
+from salmc.learning.sal_scheme import SAL_SCHEME
+from salmc.learning.scheme import Scheme
+from salmc.learning.settings import LearningSettings, TrainingSettings, default_settings
 from salmc.learning.state import Problem, TrainingState
 from salmc.learning.transport import require_sinkhorn
 from salmc.progress import AbstractReporter, reporter
@@ -52,8 +59,10 @@ def find_settings(
         ArgumentError: if a term needs what the kernel does not have, or sizes do not fit.
     """
     tractable = isinstance(kernel, AbstractTractableKernel)
+    preserving = isinstance(kernel, AbstractVolumePreservingKernel)
     if settings is None:
-        settings = default_settings("flow" if tractable else "mlp", kernel.dim)
+        name = "flow" if tractable else "nice" if preserving else "mlp"
+        settings = default_settings(name, kernel.dim)
     if not isinstance(settings, LearningSettings):
         checks.fail("settings", "LearningSettings", settings)
     if not has_target:
@@ -65,8 +74,14 @@ def find_settings(
             mixture_components=0,
             pool_move="exact",
         )
+    if settings.velocity and not preserving:
+        raise ArgumentError(
+            f"The setting `velocity` needs a volume-preserving kernel, and `{kernel.name}` is "
+            "none. Set it to 0, or use the nice kernel."
+        )
     for name in ("likelihood", "regression", "exact_refresh"):
-        if getattr(settings, name) and not tractable:
+        known = is_exact(type(kernel)) if name == "exact_refresh" else tractable
+        if getattr(settings, name) and not known:
             raise ArgumentError(
                 f"The setting `{name}` needs a kernel with a known proposal density, and "
                 f"`{kernel.name}` has none. Set it to 0, or use the flow kernel."
@@ -85,7 +100,7 @@ def find_settings(
 
 
 def identity(
-    method: str, kernel: AbstractKernel, settings: LearningSettings, details: dict[str, Any]
+    method: str, kernel: AbstractKernel, settings: TrainingSettings, details: dict[str, Any]
 ) -> dict[str, Any]:
     """What makes a run this run, as JSON values."""
     return {
@@ -109,13 +124,14 @@ def restored(
 
 def learn(
     problem: Problem,
-    settings: LearningSettings,
+    settings: TrainingSettings,
     state: TrainingState,
     key: PRNGKeyArray,
     record: Record,
     *,
     method: str,
     details: dict[str, Any],
+    scheme: Scheme = SAL_SCHEME,
     start: Points | np.ndarray,
     held: Points | None = None,
     checkpoint: str | Path | None = None,
@@ -134,12 +150,14 @@ def learn(
             state,
             key,
             record,
+            scheme,
             held=held,
             report=report,
             checkpoint=saved,
         )
-    # On few samples a flow ends by learning them by heart: the best is not the last.
-    weights = state.best if record.figure_kind == "likelihood" else state.average
+    # On few samples a flow ends by learning them by heart, and an adversarial game without a
+    # fixed point swings: the best is not the last.
+    weights = state.best if record.figure_kind in ("likelihood", "stay") else state.average
     kernel = problem.kernel_with(weights)
     if problem.is_calibrated(settings) and float(state.moments[-1, -1]) > 0:
         kernel = calibrated(kernel, state.moments, jax.random.fold_in(key, _CALIBRATION))

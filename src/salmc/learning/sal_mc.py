@@ -14,25 +14,20 @@ exact Metropolis steps keep it fresh while the kernel learns; a tractable kernel
 itself, and so repairs the pool that it learns from.
 """
 
-import time
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
-import numpy as np
 
 from salmc import checks
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.whitening import Whitening
-from salmc.learning.ahead import compile_ahead
-from salmc.learning.checkpoint import Record
 from salmc.learning.critic import Critic
+from salmc.learning.from_density import learn_from_density
 from salmc.learning.learned import Learned
-from salmc.learning.pool import fill_pool, find_mover
-from salmc.learning.prepare import find_kernel, find_settings, identity, keys_of, learn, restored
+from salmc.learning.pool import find_mover
+from salmc.learning.prepare import find_kernel, find_settings, keys_of
+from salmc.learning.sal_scheme import SAL_SCHEME
 from salmc.learning.settings import LearningSettings
-from salmc.learning.state import Problem, first_state
 from salmc.movers.base import AbstractMover
 from salmc.progress import AbstractReporter
 from salmc.target import AbstractTarget
@@ -88,46 +83,18 @@ def sal_mc(
     if critic is None and settings.adversarial > 0.0:
         critic = Critic(keys[1], target.dim)
     details: dict[str, Any] = {"seed": seed, "target": target.name, "mover": mover.name}
-    found = restored(checkpoint, resume, identity("sal-mc", kernel, settings, details))
-
-    record, moves_all = Record(), settings.pool_move == "mover"
-    if found is None:
-        empty = Problem(kernel, critic, target, None, Whitening.identity(target.dim))
-        ahead = None if moves_all else compile_ahead(empty, settings, keys[3])
-        filled = fill_pool(
-            target,
-            keys[2],
-            settings.pool_size,
-            mover,
-            steps=settings.mover_steps,
-            particles=settings.mover_particles,
-            settle=not moves_all,
-        )
-        record.seconds.update(filled.seconds)
-        record.warnings.extend(filled.warnings)
-        if ahead is not None:
-            clock = time.perf_counter()
-            ahead.join()
-            record.add_seconds("compile", time.perf_counter() - clock)
-        whitening, start = Whitening.fit(filled.positions), np.asarray(filled.start)
-        pool, log_density = whitening.whiten(filled.positions), filled.log_density
-    else:
-        record, whitening, start = found.record, found.whitening, found.start
-        pool = jnp.zeros((settings.pool_size, target.dim))
-        log_density = jnp.zeros(settings.pool_size)
-    problem = Problem(kernel, critic, target, mover if moves_all else None, whitening)
-    state = first_state(problem, settings, keys[3], pool, log_density)
-    if found is not None:
-        state = found.state(state)
-    return learn(
-        problem,
+    return learn_from_density(
+        target,
+        kernel,
+        critic,
+        mover,
         settings,
-        state,
-        keys[4],
-        record,
+        SAL_SCHEME,
+        keys[2:],
         method="sal-mc",
         details=details,
-        start=start,
-        checkpoint=checkpoint,
+        moves_all=settings.pool_move == "mover",
         progress=progress,
+        checkpoint=checkpoint,
+        resume=resume,
     )

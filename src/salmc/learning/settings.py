@@ -3,130 +3,82 @@
 The kernel is trained on
 
     adversarial · L_adv  +  wasserstein/2 · W₂²(p_G, p)  +  decorrelation · ‖Cov(x', x)‖²
-        +  likelihood · E_pool[−log q]  +  regression · Huber(log p − log q − c),
+        +  likelihood · E_pool[−log q]  +  regression · Huber(log p − log q − c)
+        +  velocity · E ½|v'|² / dim v,
 
 the first two of which are eq. 8 of the paper. `losses` and `transport` have the formulae.
 """
 
 import dataclasses
 import difflib
-from typing import Any
+from typing import Any, TypeVar
 
 from salmc import checks
 from salmc.errors import ArgumentError
+
+Settings = TypeVar("Settings", bound="TrainingSettings")
 
 _HIGH_DIMENSION = 4
 """Above this, half the batch: the flow is dearer, and so is the density as a rule."""
 
 
-@dataclasses.dataclass(frozen=True)
-class LearningSettings:
-    """How a kernel is trained. `default_settings` has good values for each kind of kernel.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """What the training of every method needs.
 
     Attributes:
-        adversarial: weight of the adversarial term.
-        adversarial_form: "relativistic" (pairs of real and fake), or "logistic", the paper's.
-        penalty: weight of the critic's gradient penalties R1 + R2.
+        penalty: weight of the critic's gradient penalty.
         critic_steps: updates of the critic for each of the kernel, m of Algorithm 1.
-        wasserstein: α, weight of the W₂ term.
-        wasserstein_form: "closed", the paper's closed form, or "sinkhorn" (`salmc[sinkhorn]`).
-        likelihood: weight of the likelihood of the pool; tractable kernels only.
-        regression: weight of the log-ratio regression; tractable kernels and targets only.
-        regression_start: share of the steps before the regression sets in.
-        huber: where its square turns into an absolute value.
-        decorrelation: weight of the squared covariance between a kernel's input and its output.
         steps: updates of the kernel.
         batch: pool particles in each step, and as many of the kernel's.
         learning_rate: of Adam, for kernel and critic.
-        momentum: Adam's β₁.
+        momentum, second_momentum: Adam's β₁ and β₂.
         warmup: share of the steps over which the rate grows from 0.
         final_rate: what the cosine decay leaves of the rate at the end.
         clip: largest norm of a gradient; 0 for no limit.
         average: decay of the average of the weights, which is what is kept.
-        refresh: share of a step's slice of the pool that is handed to the kernel: replaced by its
-            outputs (1 is the paper's literal scheme), or moved by it where `exact_refresh` says so.
-        refresh_end: share of the steps by which `refresh` has fallen to 0; 0 for never.
-        exact_refresh: refresh by an exact Metropolis-Hastings step; tractable kernels only.
-        extra_transitions: further x̃ ← G(x̃, ξ) after each step, as in Algorithm 1.
         pool_size: particles in the pool.
-        pool_move: "exact" (Metropolis steps by differential evolution), or "mover": the mover
-            that filled the pool advances all of it at each step, as in Algorithm 1.
-        mixture_components: of the mixture whose independence move carries particles between
-            modes; 0 for no such move.
-        mixture_every: steps between these moves.
         mover_steps: of movers other than tempered SMC, which knows its end.
         mover_particles: of these movers before exact moves multiply them to `pool_size`.
-        calibrate: match the chain's mean and covariance to the pool's in the end, for kernels
-            that have a calibration.
         chunk: steps between looks at the figures.
         patience: chunks without a better figure before training ends early; 0 for never.
         checkpoint_every: chunks between checkpoints.
     """
 
-    adversarial: float = 1.0
-    adversarial_form: str = "relativistic"
     penalty: float = 0.1
     critic_steps: int = 1
-    wasserstein: float = 0.0
-    wasserstein_form: str = "closed"
-    likelihood: float = 0.0
-    regression: float = 0.0
-    regression_start: float = 0.1
-    huber: float = 1.0
-    decorrelation: float = 0.0
     steps: int = 4000
     batch: int = 256
     learning_rate: float = 1e-3
     momentum: float = 0.0
+    second_momentum: float = 0.99
     warmup: float = 0.0
     final_rate: float = 0.05
     clip: float = 0.0
     average: float = 0.999
-    refresh: float = 0.0
-    refresh_end: float = 0.0
-    exact_refresh: bool = False
-    extra_transitions: int = 0
     pool_size: int = 4096
-    pool_move: str = "exact"
-    mixture_components: int = 8
-    mixture_every: int = 500
     mover_steps: int = 500
     mover_particles: int = 1000
-    calibrate: bool = True
     chunk: int = 100
     patience: int = 0
     checkpoint_every: int = 5
 
     def __post_init__(self) -> None:
-        weights = ("adversarial", "penalty", "wasserstein", "likelihood", "regression")
-        for name in (*weights, "decorrelation", "clip", "refresh_end"):
-            _number(name, getattr(self, name), at_least=0.0)
-        for name in ("learning_rate", "huber"):
-            _number(name, getattr(self, name), above=0.0)
-        for name in ("regression_start", "refresh", "warmup", "final_rate"):
-            _number(name, getattr(self, name), at_least=0.0, at_most=1.0)
-        for name in ("momentum", "average"):
-            _number(name, getattr(self, name), at_least=0.0, at_most=0.999999)
-        for name in ("critic_steps", "steps", "chunk", "mixture_every", "checkpoint_every"):
+        for name in ("penalty", "clip"):
+            number(name, getattr(self, name), at_least=0.0)
+        number("learning_rate", self.learning_rate, above=0.0)
+        for name in ("warmup", "final_rate"):
+            number(name, getattr(self, name), at_least=0.0, at_most=1.0)
+        for name in ("momentum", "second_momentum", "average"):
+            number(name, getattr(self, name), at_least=0.0, at_most=0.999999)
+        for name in ("critic_steps", "steps", "chunk", "checkpoint_every"):
             checks.integer(name, getattr(self, name), 1)
-        for name in ("mixture_components", "patience", "extra_transitions", "mover_steps"):
+        for name in ("patience", "mover_steps"):
             checks.integer(name, getattr(self, name), 0)
         for name in ("batch", "pool_size", "mover_particles"):
             checks.integer(name, getattr(self, name), 4)
-        for name in ("exact_refresh", "calibrate"):
-            if not isinstance(getattr(self, name), bool):
-                checks.fail(name, "True or False", getattr(self, name))
-        checks.choice("adversarial_form", self.adversarial_form, ("relativistic", "logistic"))
-        checks.choice("wasserstein_form", self.wasserstein_form, ("closed", "sinkhorn"))
-        checks.choice("pool_move", self.pool_move, ("exact", "mover"))
-        if not any(getattr(self, name) for name in ("adversarial", "likelihood", "regression")):
-            checks.fail(
-                "settings",
-                "such that one of `adversarial`, `likelihood` and `regression` is positive",
-                "0 for all of them",
-            )
 
-    def replace(self, **options: Any) -> "LearningSettings":
+    def replace(self: Settings, **options: Any) -> Settings:
         """A copy with other values.
 
         Raises:
@@ -140,7 +92,7 @@ class LearningSettings:
                 raise ArgumentError(f"There is no setting `{name}`. {remedy}")
         return dataclasses.replace(self, **options)
 
-    def traced(self) -> "LearningSettings":
+    def traced(self: Settings) -> Settings:
         """The settings that compiled code depends on; the others have the same value in all.
 
         So runs that differ in their length, rate or chunks share one compilation.
@@ -151,7 +103,6 @@ class LearningSettings:
             chunk=1,
             patience=0,
             checkpoint_every=1,
-            mixture_every=1,
             mover_steps=0,
             mover_particles=4,
             pool_size=4,
@@ -162,14 +113,92 @@ class LearningSettings:
         return dataclasses.asdict(self)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LearningSettings(TrainingSettings):
+    """How SAL-MC and AL-MC train. `default_settings` has good values for each kind of kernel.
+
+    Attributes, beside those that all methods have:
+        adversarial: weight of the adversarial term.
+        adversarial_form: "relativistic" (pairs of real and fake), or "logistic", the paper's.
+        wasserstein: α, weight of the W₂ term.
+        wasserstein_form: "closed", the paper's closed form, or "sinkhorn" (`salmc[sinkhorn]`).
+        likelihood: weight of the likelihood of the pool; tractable kernels only.
+        regression: weight of the log-ratio regression; tractable kernels and targets only.
+        regression_start: share of the steps before the regression sets in.
+        huber: where its square turns into an absolute value.
+        velocity: weight of −log N(v') for each coordinate of v'; volume-preserving kernels only.
+        decorrelation: weight of the squared covariance between a kernel's input and its output.
+        refresh: share of a step's slice of the pool that is handed to the kernel: replaced by its
+            outputs (1 is the paper's literal scheme), or moved by it where `exact_refresh` says so.
+        refresh_end: share of the steps by which `refresh` has fallen to 0; 0 for never.
+        exact_refresh: refresh by an exact Metropolis-Hastings step; tractable kernels only.
+        extra_transitions: further x̃ ← G(x̃, ξ) after each step, as in Algorithm 1.
+        pool_move: "exact" (Metropolis steps by differential evolution), or "mover": the mover
+            that filled the pool advances all of it at each step, as in Algorithm 1.
+        mixture_components: of the mixture whose independence move carries particles between
+            modes; 0 for no such move.
+        mixture_every: steps between these moves.
+        calibrate: match the chain's mean and covariance to the pool's in the end, for kernels
+            that have a calibration.
+    """
+
+    adversarial: float = 1.0
+    adversarial_form: str = "relativistic"
+    wasserstein: float = 0.0
+    wasserstein_form: str = "closed"
+    likelihood: float = 0.0
+    regression: float = 0.0
+    regression_start: float = 0.1
+    huber: float = 1.0
+    velocity: float = 0.0
+    decorrelation: float = 0.0
+    refresh: float = 0.0
+    refresh_end: float = 0.0
+    exact_refresh: bool = False
+    extra_transitions: int = 0
+    pool_move: str = "exact"
+    mixture_components: int = 8
+    mixture_every: int = 500
+    calibrate: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        weights = ("adversarial", "wasserstein", "likelihood", "regression")
+        for name in (*weights, "velocity", "decorrelation", "refresh_end"):
+            number(name, getattr(self, name), at_least=0.0)
+        number("huber", self.huber, above=0.0)
+        for name in ("regression_start", "refresh"):
+            number(name, getattr(self, name), at_least=0.0, at_most=1.0)
+        checks.integer("mixture_every", self.mixture_every, 1)
+        for name in ("mixture_components", "extra_transitions"):
+            checks.integer(name, getattr(self, name), 0)
+        for name in ("exact_refresh", "calibrate"):
+            if not isinstance(getattr(self, name), bool):
+                checks.fail(name, "True or False", getattr(self, name))
+        checks.choice("adversarial_form", self.adversarial_form, ("relativistic", "logistic"))
+        checks.choice("wasserstein_form", self.wasserstein_form, ("closed", "sinkhorn"))
+        checks.choice("pool_move", self.pool_move, ("exact", "mover"))
+        if not any(getattr(self, name) for name in ("adversarial", "likelihood", "regression")):
+            checks.fail(
+                "settings",
+                "such that one of `adversarial`, `likelihood` and `regression` is positive",
+                "0 for all of them",
+            )
+
+    def traced(self) -> "LearningSettings":
+        return super().traced().replace(mixture_every=1)
+
+
 def default_settings(kernel_name: str, dim: int) -> LearningSettings:
     """Settings that work: "flow" for kernels with a known proposal density, "mlp" for the others.
 
     Args:
-        kernel_name: name of the kernel; any name but "flow" is taken as implicit.
+        kernel_name: name of the kernel; any name but "flow" and "nice" is taken as implicit.
         dim: number of coordinates of the target.
     """
     checks.integer("dim", dim, 1)
+    if kernel_name == "nice":
+        return LearningSettings(decorrelation=0.3, velocity=0.2, refresh=1.0, exact_refresh=True)
     if kernel_name != "flow":
         return LearningSettings(decorrelation=0.3)
     return LearningSettings(
@@ -178,7 +207,8 @@ def default_settings(kernel_name: str, dim: int) -> LearningSettings:
         regression=1.0,
         steps=1000,
         batch=512 if dim <= _HIGH_DIMENSION else 256,
-        learning_rate=3e-3,
+        # In many dimensions larger steps leave noise in the splines that costs acceptance.
+        learning_rate=3e-3 if dim <= _HIGH_DIMENSION else 5e-4,
         momentum=0.9,
         warmup=0.05,
         final_rate=0.01,
@@ -191,7 +221,7 @@ def default_settings(kernel_name: str, dim: int) -> LearningSettings:
     )
 
 
-def _number(name: str, value: Any, **bounds: float) -> None:
+def number(name: str, value: Any, **bounds: float) -> None:
     """One real number; an array would make settings that cannot be compared or stored."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         checks.fail(name, "a number", value)

@@ -13,10 +13,14 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
+from salmc.kernels.base import (
+    AbstractKernel,
+    AbstractTractableKernel,
+    AbstractVolumePreservingKernel,
+)
 from salmc.kernels.layers import numpy_generator
 from salmc.kernels.whitening import Whitening
-from salmc.learning.settings import LearningSettings
+from salmc.learning.settings import LearningSettings, TrainingSettings
 from salmc.movers.base import AbstractMover, AbstractState
 from salmc.target import AbstractTarget, Points
 
@@ -59,6 +63,11 @@ class Problem(eqx.Module):
         """Whether the proposal density is known."""
         return isinstance(self.kernel, AbstractTractableKernel)
 
+    @property
+    def preserves_volume(self) -> bool:
+        """Whether the kernel moves (x, v) by a map of volume 1."""
+        return isinstance(self.kernel, AbstractVolumePreservingKernel)
+
     def makes_proposals(self, settings: LearningSettings) -> bool:
         """Whether a step needs proposals of the kernel with log q and log p."""
         return settings.exact_refresh or settings.regression > 0.0
@@ -68,9 +77,10 @@ class Problem(eqx.Module):
         terms = (settings.adversarial, settings.wasserstein, settings.decorrelation)
         return any(terms) or (settings.refresh > 0.0 and not settings.exact_refresh)
 
-    def is_calibrated(self, settings: LearningSettings) -> bool:
+    def is_calibrated(self, settings: TrainingSettings) -> bool:
         """Whether moments of the pool are gathered for a calibration in the end."""
-        return settings.calibrate and hasattr(self.kernel, "calibration_matrix")
+        wanted = isinstance(settings, LearningSettings) and settings.calibrate
+        return wanted and hasattr(self.kernel, "calibration_matrix")
 
 
 class TrainingState(eqx.Module):
@@ -107,7 +117,7 @@ class TrainingState(eqx.Module):
 
 def first_state(
     problem: Problem,
-    settings: LearningSettings,
+    settings: TrainingSettings,
     key: PRNGKeyArray,
     pool: Points,
     log_density: Float[Array, " n"],
@@ -145,15 +155,15 @@ def flat_weights(module: Any) -> Weights:
     return jnp.asarray(ravel_pytree(eqx.filter(module, eqx.is_inexact_array))[0], dtype=float)
 
 
-def optimiser(settings: LearningSettings) -> optax.GradientTransformation:
+def optimiser(settings: TrainingSettings) -> optax.GradientTransformation:
     """Adam without its rate, which `learning_rate` gives."""
-    adam = optax.scale_by_adam(b1=settings.momentum, b2=0.99)
+    adam = optax.scale_by_adam(b1=settings.momentum, b2=settings.second_momentum)
     if settings.clip > 0.0:
         return optax.chain(optax.clip_by_global_norm(settings.clip), adam)
     return adam
 
 
-def learning_rate(settings: LearningSettings, state: TrainingState) -> Float[Array, ""]:
+def learning_rate(settings: TrainingSettings, state: TrainingState) -> Float[Array, ""]:
     """Growth from 0, then a cosine decay to `final_rate`."""
     step, warmup = state.step, jnp.round(settings.warmup * state.steps)
     progress = (step - warmup) / jnp.maximum(state.steps - warmup, 1)

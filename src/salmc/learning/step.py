@@ -18,23 +18,27 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
+from salmc.kernels.base import (
+    AbstractKernel,
+    AbstractTractableKernel,
+    AbstractVolumePreservingKernel,
+)
 from salmc.learning.adjust import Adjusted, adjust_particles, refresh_share, write_slice
 from salmc.learning.losses import adversarial_critic_loss, gradient_penalty
 from salmc.learning.moves import Proposals, kernel_move, propose
 from salmc.learning.objective import Batch, Terms, kernel_objective
 from salmc.learning.settings import LearningSettings
-from salmc.learning.state import Problem, TrainingState, Weights, learning_rate, optimiser
+from salmc.learning.state import Problem, TrainingState, Weights, learning_rate
+from salmc.learning.update import averaged, descend
+from salmc.learning.validation import mean_jump
 from salmc.target import Points, Scalar
 
 _PENALTY_SHARE = 4
 """Gradient penalties are taken on every fourth point: they cost three times the rest."""
 
-_AVERAGE_START = 10.0
-"""The average forgets its beginning: its decay is (t + 1)/(t + 10) until that exceeds `average`."""
+_Exact = (AbstractTractableKernel, AbstractVolumePreservingKernel)
 
 
 def figure_names(problem: Problem, settings: LearningSettings) -> tuple[str, ...]:
@@ -47,8 +51,12 @@ def figure_names(problem: Problem, settings: LearningSettings) -> tuple[str, ...
         names.append("likelihood")
     if settings.regression:
         names.append("regression")
+    if settings.velocity and problem.makes_outputs(settings):
+        names.append("velocity")
     if problem.makes_proposals(settings):
         names.append("acceptance")
+        if problem.preserves_volume:
+            names.append("jump")
     if problem.target is not None and problem.mover is None:
         names.append("move_acceptance")
     return tuple(names)
@@ -76,7 +84,7 @@ def training_step(
         )
 
     proposals = None
-    if problem.makes_proposals(settings) and isinstance(kernel, AbstractTractableKernel):
+    if problem.makes_proposals(settings) and isinstance(kernel, _Exact):
         proposals = propose(kernel, keys[2], real, problem.log_density)
     batch = Batch(
         real,
@@ -88,9 +96,8 @@ def training_step(
     state, loss, terms, fine = _update_kernel(problem, settings, state, batch, rate, keys[4])
     figures |= {"kernel_loss": loss, **terms.figures}
 
-    if isinstance(kernel, AbstractTractableKernel) and proposals is not None:
-        assert terms.log_proposal is not None
-        state, figures["acceptance"] = _refresh_exactly(
+    if isinstance(kernel, _Exact) and proposals is not None:
+        state, figures["acceptance"], figures["jump"] = _refresh_exactly(
             settings, state, kernel, adjusted, proposals, terms.log_proposal, keys[5]
         )
     if terms.outputs is not None:
@@ -113,7 +120,7 @@ def train_critic(
     key: PRNGKeyArray,
 ) -> tuple[TrainingState, Scalar]:
     """m updates of the critic against fresh outputs of the kernel: maximises eq. 8 over D."""
-    rule, some = optimiser(settings), max(settings.batch // _PENALTY_SHARE, 1)
+    some = max(settings.batch // _PENALTY_SHARE, 1)
 
     def loss_of(weights: Weights, fake: Points) -> Scalar:
         critic = problem.critic_with(weights)
@@ -129,10 +136,8 @@ def train_critic(
         weights, memory = carry
         fake = kernel.propose_batch(key, state.inputs)
         loss, gradient = jax.value_and_grad(loss_of)(weights, fake)
-        change, new_memory = rule.update(gradient, memory)
-        fine = _is_finite(loss, gradient)
-        new = (optax.apply_updates(weights, _scaled(change, rate)), new_memory)
-        return _choose(fine, new, carry), loss
+        weights, memory, _ = descend(settings, weights, memory, loss, gradient, rate)
+        return (weights, memory), loss
 
     keys = jax.random.split(key, settings.critic_steps)
     (weights, memory), losses = jax.lax.scan(update, (state.critic, state.critic_optimiser), keys)
@@ -165,12 +170,10 @@ def _update_kernel(
         )
 
     (loss, terms), gradient = jax.value_and_grad(loss_of, has_aux=True)(state.weights)
-    change, memory = optimiser(settings).update(gradient, state.kernel_optimiser)
-    fine = _is_finite(loss, gradient)
-    new = (optax.apply_updates(state.weights, _scaled(change, rate)), memory)
-    weights, memory = _choose(fine, new, (state.weights, state.kernel_optimiser))
-    decay = jnp.minimum(settings.average, (state.step + 1.0) / (state.step + _AVERAGE_START))
-    average = decay * state.average + (1.0 - decay) * weights
+    weights, memory, fine = descend(
+        settings, state.weights, state.kernel_optimiser, loss, gradient, rate
+    )
+    average = averaged(settings, state, weights)
     state = dataclasses.replace(state, weights=weights, average=average, kernel_optimiser=memory)
     return state, loss, terms, fine
 
@@ -178,27 +181,31 @@ def _update_kernel(
 def _refresh_exactly(
     settings: LearningSettings,
     state: TrainingState,
-    kernel: AbstractTractableKernel,
+    kernel: AbstractTractableKernel | AbstractVolumePreservingKernel,
     adjusted: Adjusted,
     proposals: Proposals,
-    log_proposal: Float[Array, " n"],
+    log_proposal: Float[Array, " n"] | None,
     key: PRNGKeyArray,
-) -> tuple[TrainingState, Scalar]:
+) -> tuple[TrainingState, Scalar, Scalar]:
     """The slice takes one Metropolis-Hastings step with the kernel as it was before its update.
 
     Returns:
-        The state, and the mean acceptance. These weights had not seen the slice yet in this
-        step, nor the proposals, which are new: the figure does not flatter.
+        The state, the mean acceptance and `mean_jump`. These weights had not seen the slice yet in
+        this step, nor the proposals, which are new: the figures do not flatter.
     """
-    if kernel.looks_at_state:
+    if isinstance(kernel, AbstractVolumePreservingKernel):
+        log_proposal = jnp.zeros(len(adjusted.real))
+    elif kernel.looks_at_state:
         log_proposal = kernel.log_densities(adjusted.real, proposals.points)
+    assert log_proposal is not None
     share = refresh_share(settings, state) if settings.exact_refresh else 0.0
     points, values, probability = kernel_move(
         key, adjusted.real, adjusted.log_density, proposals, log_proposal, share
     )
     if settings.exact_refresh:
         state = write_slice(state, points, values, adjusted.first)
-    return state, jnp.mean(probability)
+    jump = mean_jump(probability, adjusted.real, proposals.points)
+    return state, jnp.mean(probability), jump
 
 
 def _advance_chain(
@@ -244,15 +251,3 @@ def _gather_moments(
 
 def _on(term: str, settings: LearningSettings) -> bool:
     return getattr(settings, term) > 0.0
-
-
-def _scaled(change: Weights, rate: Scalar) -> Weights:
-    return -rate * change
-
-
-def _is_finite(loss: Scalar, gradient: Weights) -> Bool[Array, ""]:
-    return jnp.isfinite(loss) & jnp.all(jnp.isfinite(gradient))
-
-
-def _choose(fine: Bool[Array, ""], new: Any, old: Any) -> Any:
-    return jax.tree.map(lambda a, b: jnp.where(fine, a, b), new, old)

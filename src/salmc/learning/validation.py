@@ -2,6 +2,9 @@
 
 rejection     1 − mean Metropolis-Hastings acceptance, for tractable kernels on a target. It
               comes out of training itself, of weights that had not seen those points
+stay          1 − E[α min{|x' − x|², 2d}] / 2d of the kernel on its pool, α the acceptance: 1 for a
+              chain that stands still. 2d is the mean between independent draws; longer jumps gain
+              nothing, or a chain that goes to and fro would look best
 likelihood    −E log q of held-out samples, for tractable kernels on given samples
 mmd           unbiased MMD² between outputs of the averaged kernel and the pool, or held-out
               samples: exp(−|x − y|²/h) with h = 2·dim·{0.05, 0.5, 5}, averaged, in whitened
@@ -24,14 +27,14 @@ _BANDWIDTHS = (0.05, 0.5, 5.0)
 _POINTS = 1024
 _TRANSITIONS = 4
 
-TOLERANCES = {"rejection": 0.005, "likelihood": 0.005, "mmd": 5e-4}
+TOLERANCES = {"rejection": 0.005, "stay": 0.005, "likelihood": 0.005, "mmd": 5e-4}
 """A figure must fall by more than this to count as better."""
 
 
 def figure_kind(problem: Problem, settings: LearningSettings) -> str:
     """Which figure fits this problem."""
     if problem.makes_proposals(settings):
-        return "rejection"
+        return "stay" if problem.preserves_volume else "rejection"
     if problem.tractable and problem.target is None and settings.likelihood > 0.0:
         return "likelihood"
     return "mmd"
@@ -39,9 +42,24 @@ def figure_kind(problem: Problem, settings: LearningSettings) -> str:
 
 def has_collapsed(kind: str, figure: float, best: float, dim: int) -> bool:
     """Whether a figure is so much worse than the best that training must have diverged."""
+    if kind == "stay":
+        # A volume-preserving kernel cannot lose the target: a worse figure is a swing of the game.
+        return False
     if kind == "rejection":
         return 1.0 - figure < 0.25 * (1.0 - best)
     return figure > best + (0.3 if kind == "mmd" else 10.0 + 3.0 * dim)
+
+
+def mean_jump(probability: Float[Array, " n"], old: Points, new: Points) -> Scalar:
+    """E[α min{|x' − x|², 2d}] / 2d, in whitened coordinates.
+
+    Args:
+        probability: α, with which each proposal is taken; 0 where it is not finite.
+        old, new: x and x'.
+    """
+    longest = 2.0 * old.shape[1]
+    squares = jnp.minimum(jnp.sum((new - old) ** 2, axis=1), longest)
+    return jnp.mean(jnp.where(probability > 0.0, probability * squares, 0.0)) / longest
 
 
 @eqx.filter_jit

@@ -1,0 +1,166 @@
+"""German: ESS and test accuracy against the length of the training."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from salmc.experiments import rows
+from salmc.experiments.chains import size
+from salmc.experiments.jobs import Job, Plan, Record, Results
+from salmc.experiments.regressions import kernel_split, nuts_split
+from salmc.experiments.table2 import split_training
+from salmc.experiments.tables import DASH, Table, number, percent
+from salmc.report import style
+
+TITLE = "Figure: ESS and accuracy against training on German"
+PAPER = (
+    "ESS and test accuracy against training epochs, mean of 10 runs. It finds the same accuracy "
+    "for SAL-MC and A-NICE-MC, a much better ESS for SAL-MC, and that A-NICE-MC needs 20,000 "
+    "iterations for its highest ESS."
+)
+TARGET = "german"
+SHARES = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+"""Lengths of training, as parts of the default. Each is a training of its own with its own decay of
+the learning rate: a snapshot of a longer one would be worse than what so many steps can give."""
+
+LEARNERS = (
+    ("SAL-MC, MLP", "sal-mc", "mlp", False, style.SERIES[1]),
+    ("SAL-MC, flow, exact MH", "sal-mc", "flow", True, style.SERIES[0]),
+    ("A-NICE-MC, exact MH", rows.RIVAL, "nice", True, style.SERIES[3]),
+)
+
+
+def jobs(plan: Plan) -> list[Job]:
+    """Trainings of every length on random splits; the full length is that of Table 2."""
+    found: list[Job] = []
+    shape = size(plan)
+    warmup = 200 if plan.quick else 1000
+    for _, method, kernel, metropolis, _ in LEARNERS:
+        rival = method == rows.RIVAL
+        runs = plan.number("rival_runs", 1, 1) if rival else plan.number("runs", 3, 1)
+        for split in range(runs):
+            nuts = nuts_split(TARGET, split, warmup=warmup, **shape)
+            full = default_steps(method, kernel)
+            if plan.quick:
+                full = rows.STEPS_QUICK[kernel]
+            for share in SHARES[4:] if plan.quick else SHARES:
+                point = max(1, round(share * full))
+                train = _training(plan, kernel, method, split, point, share)
+                job = kernel_split(train, nuts, metropolis, point=point, **shape)
+                found.append(job)
+    return found
+
+
+def tables(results: Results) -> list[Table]:
+    """ESS, bias and accuracy at each length."""
+    lines = []
+    for title, method, kernel, _, _ in LEARNERS:
+        for point in _points(results, method, kernel):
+            records = results.done(method=method, kernel=kernel, point=point)
+            nuts = np.mean([record.figure("nuts_accuracy") for record in records])
+            lines.append(
+                (
+                    title,
+                    f"{point:,}",
+                    str(len(records)),
+                    number(_mean(records, "ess")),
+                    number(_mean(records, "mean_error_rms"), 2),
+                    f"{_mean(records, 'sd_ratio_min'):.2f}–{_mean(records, 'sd_ratio_max'):.2f}",
+                    percent(_mean(records, "accuracy")),
+                    percent(float(nuts)),
+                    number(_mean(records, "train_seconds"), 2),
+                )
+            )
+    columns: tuple[str, ...] = ("sampler", "training steps", "splits", "ESS")
+    columns += ("rms error of mean (sd)", "sd ratio", "accuracy", "accuracy of NUTS", "training s")
+    note = (
+        "Means over the splits. ESS, error of the mean and sd ratio are by the moments of NUTS on "
+        "the same split. The paper prints no numbers here, and its epochs are not our steps."
+    )
+    return [Table("German", columns, tuple(lines) or ((DASH,) * len(columns),), note)]
+
+
+def words(results: Results) -> list[str]:
+    """What the longest training reached, and from when on 90 % of it."""
+    sentences = []
+    for title, method, kernel, _, _ in LEARNERS:
+        points = _points(results, method, kernel)
+        if not points:
+            continue
+        ess = [_mean(results.done(method=method, kernel=kernel, point=p), "ess") for p in points]
+        last = results.done(method=method, kernel=kernel, point=points[-1])
+        near = next(p for p, value in zip(points, ess, strict=True) if value >= 0.9 * ess[-1])
+        gap = _mean(last, "accuracy") - _mean(last, "nuts_accuracy")
+        sentences.append(
+            f"{title}: ESS {number(ess[-1])} after {points[-1]:,} steps, 90 % of it from {near:,} "
+            f"steps on; accuracy {percent(_mean(last, 'accuracy'))}, {100 * gap:+.2f} points from "
+            f"NUTS on the same {len(last)} splits."
+        )
+    return sentences
+
+
+def figure(results: Results) -> Figure | None:
+    """ESS, bias and accuracy over the steps."""
+    made = style.new_figure(12.2, 4.3, headroom=0.35)
+    first, second, third = made.subplots(1, 3)
+    panels = ((first, "ess"), (second, "mean_error_rms"), (third, "accuracy"))
+    nuts = []
+    for title, method, kernel, _, colour in LEARNERS:
+        points = _points(results, method, kernel)
+        found = [results.done(method=method, kernel=kernel, point=point) for point in points]
+        nuts += [record.figure("nuts_accuracy") for records in found for record in records]
+        for axes, name in panels:
+            if not points:
+                continue
+            axes.plot(
+                points,
+                [_mean(records, name) for records in found],
+                color=colour,
+                marker="o",
+                markersize=4,
+                linewidth=1.9,
+                label=title,
+            )
+            for point, records in zip(points, found, strict=True):
+                values = [record.figure(name) for record in records]
+                axes.plot([point] * len(values), values, ".", color=colour, alpha=0.35, ms=4)
+    if not nuts:
+        return None
+    third.axhline(float(np.mean(nuts)), color=style.INK, linestyle="--", label="NUTS")
+    for axes, _ in panels:
+        axes.set(xscale="log", xlabel="training steps")
+        axes.grid(axis="y")
+    first.set_ylim(bottom=0)
+    second.set_yscale("log")
+    third.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    style.title(first, "ESS of one chain", "points: single splits")
+    style.title(second, "Error of the mean", "rms, in standard deviations")
+    style.title(third, "Test accuracy", "dashed: NUTS on the same splits")
+    handles, labels = third.get_legend_handles_labels()
+    made.legend(handles, labels, loc="upper center", ncols=len(labels), bbox_to_anchor=(0.5, 0.998))
+    return made
+
+
+def default_steps(method: str, kernel: str) -> int:
+    """Steps of a full training on German."""
+    from salmc.learning.settings import default_settings
+
+    dim = 25
+    if method == rows.RIVAL:
+        from salmc.learning.nice_settings import nice_settings
+
+        return nice_settings(dim).steps
+    return default_settings(kernel, dim).steps
+
+
+def _training(plan: Plan, kernel: str, method: str, split: int, point: int, share: float) -> Job:
+    steps = None if share == 1 else point
+    return split_training(plan, TARGET, kernel, method, split, steps, share)
+
+
+def _points(results: Results, method: str, kernel: str) -> list[int]:
+    found = results.done(method=method, kernel=kernel)
+    return sorted({record.job.arguments["point"] for record in found})
+
+
+def _mean(records: list[Record], name: str) -> float:
+    return float(np.mean([record.figure(name) for record in records])) if records else float("nan")

@@ -1,0 +1,248 @@
+"""Table 1: ESS and ESS per second on Ring, Mog2, Mog6 and Ring5."""
+
+import math
+
+from matplotlib.figure import Figure
+
+from salmc.experiments import published, rows
+from salmc.experiments.chains import floor, mover_chains, size
+from salmc.experiments.drawing import Bar, bars_legend, ess_bars
+from salmc.experiments.jobs import Job, Plan, Record, Results
+from salmc.experiments.problems import SYNTHETIC, TITLES
+from salmc.experiments.rows import ROWS, values
+from salmc.experiments.tables import (
+    DASH,
+    Table,
+    median,
+    number,
+    ratio,
+    with_all,
+)
+from salmc.experiments.tables import published as printed
+from salmc.report import style
+
+TITLE = "Table 1: synthetic distributions"
+PAPER = (
+    "ESS of 2000 and ESS per second on four distributions of the plane, 32 chains. It finds SAL-MC "
+    "ahead of A-NICE-MC (but for the ESS on Ring), alike with and without a Metropolis-Hastings "
+    "step, A-NICE-MC collapsing without one, POS and SGLD at an ESS around 10, and R-hat 1.00 for "
+    "SAL-MC on all tasks."
+)
+QUICK = ("ring", "mog6")
+"""Distributions of a quick run, which other figures need, too."""
+
+BURN_IN = {False: 1000, True: 250}
+"""Steps of POS and SGLD that are left out, in a full and in a quick run."""
+
+MOVERS = {"spos": "POS", "sgld": "SGLD"}
+_BIASED = 3.0
+"""MMD² beyond this many floors, with either bandwidth, counts as bias in words and picture."""
+
+
+def jobs(plan: Plan) -> list[Job]:
+    """Trainings, chains and floors."""
+    found = []
+    shape = size(plan)
+    for target in QUICK if plan.quick else SYNTHETIC:
+        found.append(floor(target, **shape))
+        found += rows.learned_jobs(plan, target, **shape)
+        for mover in MOVERS:
+            for seed in range(plan.number("seeds", 3, 1)):
+                found.append(
+                    mover_chains(target, mover, seed, burn_in=BURN_IN[plan.quick], **shape)
+                )
+    return found
+
+
+def tables(results: Results) -> list[Table]:
+    """One table for each distribution."""
+    return [_table(results, target) for target in SYNTHETIC if results.having(target=target)]
+
+
+def words(results: Results) -> list[str]:
+    """What the numbers say."""
+    sentences = [*_against_the_paper(results), *_against_the_rival(results)]
+    sentences += _without_metropolis(results)
+    for mover, title in MOVERS.items():
+        ess = {t: median(values(results.done(target=t, method=mover), "ess")) for t in SYNTHETIC}
+        told = {TITLES[t]: number(v) for t, v in ess.items() if math.isfinite(v)}
+        if told:
+            sentences.append(
+                f"{title} has ESS {', '.join(f'{v} on {t}' for t, v in told.items())}."
+            )
+    learned = [v for row in ROWS if row.method == "sal-mc" for v in _all(results, row, "rhat")]
+    if learned:
+        sentences.append(f"R-hat of SAL-MC is at most {max(learned):.3f} over all rows and seeds.")
+    return sentences
+
+
+def figure(results: Results) -> Figure | None:
+    """Bars of ESS for each distribution and sampler, the paper's numbers as marks."""
+    everything: list[tuple[str, rows.Row | str]] = [(row.title, row) for row in ROWS]
+    everything += [(title, mover) for mover, title in MOVERS.items()]
+    shown = [(t, w) for t, w in everything if any(_of(results, w, n) for n in SYNTHETIC)]
+    targets = [t for t in SYNTHETIC if any(_of(results, w, t) for _, w in shown)]
+    if not shown:
+        return None
+    made = style.new_figure(3.1 * len(targets) + 2.2, 0.5 * len(shown) + 2.1)
+    panels = made.subplots(1, len(targets), squeeze=False)[0]
+    for column, (axes, target) in enumerate(zip(panels, targets, strict=True)):
+        ess_bars(axes, [_bar(results, *one, target) for one in shown], labels=column == 0)
+        axes.set_title(TITLES[target], fontsize=10.5)
+    handles = bars_legend(f"MMD² within {_BIASED:g} floors", "MMD² beyond: biased or not there yet")
+    made.legend(handles=handles, loc="outside lower center", ncols=4)
+    made.suptitle("Effective draws of each chain", x=0.01, ha="left")
+    return made
+
+
+def _bar(results: Results, title: str, what: "rows.Row | str", target: str) -> Bar:
+    records = _of(results, what, target)
+    if isinstance(what, str):
+        paper = published.ess(title.lower(), False, target)
+    else:
+        paper = rows.paper_ess(what, target)
+    biased = bool(records) and _floors(results, records, target) > _BIASED
+    return Bar(title, records, biased, paper)
+
+
+def _table(results: Results, target: str) -> Table:
+    lines = []
+    for row in ROWS:
+        records = rows.found(results, row, target)
+        if not records:
+            trouble = results.having(target=target, **row.arguments)
+            told = trouble[0].status if trouble else "not run"
+            lines.append((row.title, f"*{told}*", *[DASH] * 10))
+            continue
+        paper, speed = rows.paper_ess(row, target), rows.paper_speed(row, target)
+        lines.append(_line(row.title, records, paper, speed))
+    for mover, title in MOVERS.items():
+        records = results.done(target=target, method=mover)
+        if records:
+            paper = published.ess(title.lower(), False, target)
+            lines.append(_line(title, records, paper, None))
+    columns: tuple[str, ...] = (
+        "sampler",
+        "ESS, paper",
+        "ESS, ours",
+        "ratio",
+        "ESS/s, paper",
+        "ESS/s, ours",
+    )
+    columns += ("ratio", "MMD²", "fine MMD²", "R-hat", "accepted", "training s (compiling s)")
+    limit, fine = (median(results.values(n, target=target)) for n in ("floor", "fine_floor"))
+    done = results.done(target=target)
+    draws = {int(r.figures["draws"]) for r in done if "draws" in r.figures}
+    burn = {int(r.job.arguments["burn_in"]) for r in done if "burn_in" in r.job.arguments}
+    note = (
+        "ESS is of "
+        + " or ".join(f"{d:,}" for d in sorted(draws))
+        + f" draws; medians, with each seed in brackets. MMD² of exact draws is below "
+        f"{number(limit, 2)}, fine MMD² below {number(fine, 2)} in 95 % of cases."
+    )
+    if burn:
+        note += f" POS and SGLD: the path of each particle, after a burn-in of {max(burn):,} steps."
+    return Table(TITLES[target], columns, tuple(lines), note)
+
+
+def _line(
+    title: str,
+    records: list[Record],
+    paper: published.Published | None,
+    speed: published.Published | None,
+) -> tuple[str, ...]:
+    ess, rate = values(records, "ess"), values(records, "ess_per_second")
+    accepted = values(records, "acceptance")
+    trained, compiling = values(records, "train_seconds"), values(records, "train_compile_seconds")
+    return (
+        title,
+        printed(paper),
+        with_all(ess),
+        ratio(rows.comparable_ess(records), paper),
+        printed(speed),
+        with_all(rate),
+        ratio(median(rate), speed),
+        with_all(values(records, "mmd_squared"), 2),
+        with_all(values(records, "fine_mmd_squared"), 2),
+        f"{max(values(records, 'rhat'), default=float('nan')):.3f}",
+        number(median(accepted)) if accepted else DASH,
+        f"{median(trained):.0f} ({max(compiling):.0f})" if trained else DASH,
+    )
+
+
+def _of(results: Results, what: "rows.Row | str", target: str) -> list[Record]:
+    if isinstance(what, str):
+        return results.done(target=target, method=what)
+    return rows.found(results, what, target)
+
+
+def _floors(results: Results, records: list[Record], target: str) -> float:
+    """MMD² in units of its floor, the larger of the two bandwidths; medians over seeds."""
+    found = []
+    for value, limit in (("mmd_squared", "floor"), ("fine_mmd_squared", "fine_floor")):
+        floor_value = median(results.values(limit, target=target))
+        found.append(median(values(records, value)) / floor_value)
+    return max(found)
+
+
+def _all(results: Results, row: rows.Row, name: str) -> list[float]:
+    return [v for target in SYNTHETIC for v in values(rows.found(results, row, target), name)]
+
+
+def _against_the_paper(results: Results) -> list[str]:
+    """For each of our kernels, on how many targets the median is at least the paper's."""
+    sentences = []
+    for row in ROWS:
+        better, compared = [], []
+        for target in SYNTHETIC:
+            paper = rows.paper_ess(row, target)
+            ours = rows.comparable_ess(rows.found(results, row, target))
+            if paper is not None and math.isfinite(ours):
+                compared.append(target)
+                if ours >= paper.value:
+                    better.append(target)
+        if compared:
+            worse = [TITLES[t] for t in compared if t not in better]
+            sentence = f"{row.title}: ESS at least the paper's on {len(better)} of {len(compared)}"
+            sentences.append(sentence + (f" (below on {', '.join(worse)})." if worse else "."))
+    return sentences
+
+
+def _against_the_rival(results: Results) -> list[str]:
+    """ESS/s of our rows over that of A-NICE-MC in this run."""
+    rival = next(row for row in ROWS if row.method == rows.RIVAL and row.metropolis)
+    sentences = []
+    for row in ROWS:
+        if row.method == rows.RIVAL:
+            continue
+        ratios = {}
+        for target in SYNTHETIC:
+            theirs = median(values(rows.found(results, rival, target), "ess_per_second"))
+            ours = median(values(rows.found(results, row, target), "ess_per_second"))
+            if math.isfinite(theirs) and math.isfinite(ours) and theirs > 0:
+                ratios[TITLES[target]] = ours / theirs
+        if ratios:
+            told = ", ".join(f"{number(v, 2)} × on {t}" for t, v in ratios.items())
+            sentences.append(f"ESS/s of {row.title} over our A-NICE-MC with MH: {told}.")
+    return sentences
+
+
+def _without_metropolis(results: Results) -> list[str]:
+    """Whether kernels are biased without a Metropolis step."""
+    sentences = []
+    for row in ROWS:
+        if row.metropolis:
+            continue
+        told = []
+        for target in SYNTHETIC:
+            value = _floors(results, rows.found(results, row, target), target)
+            if math.isfinite(value):
+                told.append((TITLES[target], value))
+        biased = [f"{t} ({number(v, 2)} floors)" for t, v in told if v > _BIASED]
+        if told:
+            sentences.append(
+                f"Without a Metropolis step {row.title} has MMD² within {_BIASED:g} floors on "
+                f"{len(told) - len(biased)} of {len(told)}"
+                + (f", and beyond on {', '.join(biased)}." if biased else ".")
+            )
+    return sentences

@@ -1,0 +1,54 @@
+"""How A-NICE-MC trains: the authors' penalty, numbers of steps and Adam, and what a CPU needs.
+
+The authors train with batches of 32 at a constant rate of 5e-4 for up to 10⁵ steps. Larger batches,
+a higher rate that decays, and averaged weights need far fewer.
+"""
+
+import dataclasses
+
+from salmc import checks
+from salmc.learning.settings import TrainingSettings, number
+
+_FEW_DIMENSIONS = 4
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NICESettings(TrainingSettings):
+    """Settings of A-NICE-MC; `nice_settings` has the defaults for a dimension.
+
+    Attributes, beside those that all methods have:
+        approach: b, the most steps from noise to the first point of a pair.
+        leap: m, the most steps between the two points of a pair.
+        velocity: weight of −log N(v') for each coordinate of v'.
+        refill_every: steps of training between refills of the buffer (the pool).
+        refill_steps: Metropolis-Hastings steps of the half of the buffer that is renewed.
+    """
+
+    penalty: float = 10.0
+    critic_steps: int = 5
+    steps: int = 5000
+    batch: int = 64
+    learning_rate: float = 1e-3
+    momentum: float = 0.5
+    second_momentum: float = 0.9
+    average: float = 0.99
+    approach: int = 8
+    leap: int = 2
+    velocity: float = 0.2
+    refill_every: int = 500
+    refill_steps: int = 50
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("velocity", self.velocity, at_least=0.0)
+        for name in ("approach", "leap", "refill_every", "refill_steps"):
+            checks.integer(name, getattr(self, name), 1)
+
+    def traced(self) -> "NICESettings":
+        return super().traced().replace(refill_every=1)
+
+
+def nice_settings(dim: int) -> NICESettings:
+    """The defaults for a target of so many coordinates."""
+    checks.integer("dim", dim, 1)
+    return NICESettings() if dim <= _FEW_DIMENSIONS else NICESettings(approach=16)

@@ -60,7 +60,9 @@ def test_training_improves_the_chain(two_modes, nice, critic, settings):
     ).sampler()
     start = before.sample(16, 500, metropolis=True, progress=False)
     ess, first = (
-        np.min(salmc.diagnostics.ess_known_moments(d.positions, np.zeros(2), np.array([2.062, 0.5])))
+        np.min(
+            salmc.diagnostics.ess_known_moments(d.positions, np.zeros(2), np.array([2.062, 0.5]))
+        )
         for d in (draws, start)
     )
     assert ess > 2 * first

@@ -3,9 +3,10 @@ import textwrap
 
 import pytest
 
-from salmc.errors import TargetError
+from salmc.errors import DataError, TargetError
 from salmc.target import AbstractTarget
 from salmc.targets import TARGETS, GaussianMixture, load_target
+from salmc.targets.loading import built_in
 
 MODEL = """
 import jax.numpy as jnp
@@ -156,3 +157,14 @@ def test_values_that_are_not_targets(write):
     message = failure(f"{path}:log_density")
     assert "a function of x instead" in message
     assert "salmc.Target(log_density, dim=...)" in message
+
+
+def test_a_built_in_target_without_its_data_is_none(monkeypatch):
+    def missing():
+        raise DataError("The data are not here.")
+
+    monkeypatch.setitem(TARGETS, "australian", missing)
+    assert built_in("australian") is None
+    assert built_in("no such target") is None
+    assert built_in(None) is None
+    assert built_in("mog6").name == "mog6"

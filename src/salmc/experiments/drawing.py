@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 
 from salmc.experiments.jobs import Record
 from salmc.experiments.published import DRAWS, Published
@@ -57,6 +58,7 @@ def ess_bars(axes: Axes, bars: list[Bar], *, labels: bool) -> None:
                 fontsize=8,
                 color="white" if inside else style.INK,
                 zorder=5,
+                path_effects=[withStroke(linewidth=3, foreground=colour if inside else "white")],
             )
         if bar.paper is not None:
             ends = [position - 0.4, position + 0.4]

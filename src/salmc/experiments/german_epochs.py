@@ -8,7 +8,7 @@ from salmc.experiments.chains import size
 from salmc.experiments.jobs import Job, Plan, Record, Results
 from salmc.experiments.regressions import kernel_split, nuts_split
 from salmc.experiments.table2 import split_training
-from salmc.experiments.tables import DASH, Table, number, percent
+from salmc.experiments.tables import DASH, Table, counted, number, percent
 from salmc.report import style
 
 TITLE = "Figure: ESS and accuracy against training on German"
@@ -93,7 +93,7 @@ def words(results: Results) -> list[str]:
         sentences.append(
             f"{title}: ESS {number(ess[-1])} after {points[-1]:,} steps, 90 % of it from {near:,} "
             f"steps on; accuracy {percent(_mean(last, 'accuracy'))}, {100 * gap:+.2f} points from "
-            f"NUTS on the same {len(last)} splits."
+            f"NUTS over {counted(len(last), 'split')}."
         )
     return sentences
 

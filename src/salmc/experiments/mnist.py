@@ -71,7 +71,7 @@ def jobs(plan: Plan) -> list[Job]:
     found = [classifier]
     for kernel, title in KERNELS.items():
         for seed in range(plan.number("seeds", 1, 1)):
-            steps = 100 if quick else None
+            steps = 100 if quick else 20_000
             cost = 60.0 if quick else 1500.0
             training = image_training("mnist", kernel, seed, steps=steps, seconds=cost)
             for noise, words_of_noise in NOISES.items():

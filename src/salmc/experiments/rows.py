@@ -47,7 +47,7 @@ ROWS = (
 
 STEPS_QUICK = {"mlp": 400, "flow": 200, "nice": 100}
 TRAINING_SECONDS = {"mlp": 30.0, "flow": 35.0, "nice": 60.0}
-RIVAL_SECONDS = 300.0
+RIVAL_SECONDS = 200.0
 
 
 def quick_steps(plan: Plan, kernel: str) -> int | None:

@@ -11,7 +11,7 @@ from salmc.experiments.jobs import Job, Plan, Record, Results
 from salmc.experiments.problems import REGRESSIONS, TITLES
 from salmc.experiments.regressions import kernel_split, nuts_chains, nuts_split, race
 from salmc.experiments.rows import ROWS, values
-from salmc.experiments.tables import DASH, Table, median, number, percent, ratio, with_all
+from salmc.experiments.tables import DASH, Table, counted, median, number, percent, ratio, with_all
 from salmc.experiments.tables import published as printed
 from salmc.experiments.training import training
 from salmc.report import style
@@ -83,7 +83,8 @@ def words(results: Results) -> list[str]:
         if len(ours):
             sentences.append(
                 f"Test accuracy of SAL-MC, MLP on {TITLES[target]} is "
-                f"{100 * float(np.mean(ours)):+.2f} points from NUTS over {len(ours)} splits."
+                f"{100 * float(np.mean(ours)):+.2f} points from NUTS over "
+                f"{counted(len(ours), 'split')}."
             )
     return sentences
 
@@ -249,13 +250,14 @@ def _race_table(results: Results) -> Table:
                     f"{number(record.figure('train_seconds'), 2)}",
                     f"{number(nuts['warmup_seconds'], 2)}",
                     number(record.figure("break_even"), 2),
-                    number(record.figure("break_even_with_compilation"), 2),
                 )
             )
     columns: tuple[str, ...] = ("data", "sampler", "ESS/s", "ESS/s of NUTS", "ratio")
     columns += ("training s", "warm-up of NUTS s", "effective draws until training has paid off")
-    columns += ("the same, with compilation",)
-    note = "ESS/s over all chains, both in one job, one after the other. NUTS is BlackJAX's."
+    note = (
+        "ESS/s over all chains, both in one job, one after the other. NUTS is BlackJAX's. Training "
+        "and warm-up are without compilation."
+    )
     return Table("Against NUTS", columns, tuple(lines), note)
 
 

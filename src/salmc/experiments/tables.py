@@ -83,5 +83,10 @@ def percent(value: int | float, digits: int = 2) -> str:
     return DASH if not math.isfinite(value) else f"{100 * value:.{digits}f} %"
 
 
+def counted(count: int, word: str) -> str:
+    """1 split, 10 splits."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
 def _line(words: Sequence[str]) -> str:
     return "| " + " | ".join(word.replace("|", "\\|") for word in words) + " |"

@@ -46,7 +46,7 @@ class ImageSettings:
     wasserstein: float = 0.1
     consistency: float = 3.0
     reconstruction: float = 2.0
-    uniformity: float = 0.5
+    uniformity: float = 3.0
     quiet: float = 0.25
     noise: float = PAPER_VARIANCE
     restart: float = 0.04

@@ -24,6 +24,9 @@ def _leaky(values: jax.Array) -> jax.Array:
     return jax.nn.leaky_relu(values, 0.2)
 
 
+_SMALL_IMAGE = 1000
+
+
 class ImageMLPKernel(AbstractImageKernel):
     """Proposals x' = D(z'(E(x), ξ)) from fully connected networks.
 
@@ -31,7 +34,9 @@ class ImageMLPKernel(AbstractImageKernel):
         key: for the initial weights; not inside `jit`.
         shape: of an image: height, width, channels.
         width: of the hidden layers.
-        code_dim: dimensions of an image's code, and of the noise; even.
+        code_dim: dimensions of an image's code, and of the noise; even. By default 8 for images of
+            up to a thousand numbers and 32 for larger ones. In many dimensions noise leads far from
+            all codes of real images, and rare shapes are drawn too rarely.
         noise_gain: how much the noise counts against the code.
         turn: how far a step without noise goes: the mean angle of the code's rotation.
     """
@@ -54,13 +59,15 @@ class ImageMLPKernel(AbstractImageKernel):
         shape: tuple[int, int, int],
         *,
         width: int = 512,
-        code_dim: int = 16,
+        code_dim: int | None = None,
         noise_gain: float = 4.0,
         turn: float = 0.2,
     ):
         self.shape = checked_shape(shape)
         self.dim = math.prod(self.shape)
         self.width = checks.integer("width", width, 1)
+        if code_dim is None:
+            code_dim = 8 if self.dim <= _SMALL_IMAGE else 32
         self.code_dim, self.noise_gain, self.turn = checked_code(code_dim, noise_gain, turn)
         generator = numpy_generator(key)
         self.encoder_network = network(

@@ -114,7 +114,9 @@ def open_run(path: str | Path, target: AbstractTarget | None = None) -> RunFolde
     settings = read_json(place / "settings.json", place)
     if settings.get("format") != FORMAT:
         raise OutputError(f"{place} is not a run folder of this version of salmc.")
-    target = target if target is not None else _built_in(settings.get("target_spec"))
+    from salmc.targets.loading import built_in
+
+    target = target if target is not None else built_in(settings.get("target_spec"))
     draws = load_draws(place / "draws.zarr", target)
     diagnostics = read_json(place / "diagnostics.json", place)
     try:
@@ -190,13 +192,6 @@ def _figures(summary: "Summary") -> dict[str, Any]:
     """The figures, and the same as the cells of a table, so that it can be shown again."""
     table = {"columns": summary.columns, "rows": summary.rows(), "figures": summary.figures()}
     return {**summary.to_json(), "table": table}
-
-
-def _built_in(spec: Any) -> AbstractTarget | None:
-    from salmc.targets import TARGETS
-    from salmc.targets.loading import load_target
-
-    return load_target(spec) if isinstance(spec, str) and spec in TARGETS else None
 
 
 def _plain(value: Any) -> Any:

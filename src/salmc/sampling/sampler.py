@@ -228,14 +228,10 @@ def _describe_target(target: AbstractTarget | None, pool: np.ndarray) -> dict[st
 
 def _built_in(described: dict[str, Any], pool: np.ndarray) -> AbstractTarget | None:
     """The built-in target of that name, if it is the same density and not only the same name."""
-    from salmc.targets.loading import load_target
-    from salmc.targets.registry import TARGETS
+    from salmc.targets.loading import built_in
 
-    name = described.get("name")
-    if name not in TARGETS:
-        return None
-    target = load_target(name)
-    if target.dim != pool.shape[1]:
+    target = built_in(described.get("name"))
+    if target is None or target.dim != pool.shape[1]:
         return None
     expected = np.array(
         [-np.inf if value is None else value for value in described.get("log_density", [])]

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from salmc.errors import TargetError
+from salmc.errors import DataError, TargetError
 from salmc.target import AbstractTarget
 from salmc.targets.registry import TARGETS
 
@@ -152,3 +152,13 @@ def _describe(value: Any) -> str:
         return "None"
     text = repr(value)
     return f"{type(value).__name__} {text}" if len(text) <= 60 else type(value).__name__
+
+
+def built_in(name: object) -> AbstractTarget | None:
+    """The built-in target of that name; None if there is none, or its data are not here."""
+    if not isinstance(name, str) or name not in TARGETS:
+        return None
+    try:
+        return load_target(name)
+    except DataError:
+        return None

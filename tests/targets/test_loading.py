@@ -163,7 +163,8 @@ def test_a_built_in_target_without_its_data_is_none(monkeypatch):
     def missing():
         raise DataError("The data are not here.")
 
-    monkeypatch.setitem(TARGETS, "australian", missing)
+    entry = TARGETS["australian"]
+    monkeypatch.setitem(TARGETS, "australian", entry._replace(factory=missing))
     assert built_in("australian") is None
     assert built_in("no such target") is None
     assert built_in(None) is None

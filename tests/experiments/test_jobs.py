@@ -121,6 +121,23 @@ def test_a_damaged_result_is_computed_again(store, damage):
     np.testing.assert_array_equal(store.read(job(work)).arrays["x"], np.arange(1000.0))
 
 
+def test_a_file_that_changed_since_is_made_again(store):
+    """A kernel file has no check sum of its own: the record has it."""
+    calls = []
+
+    def make(context):
+        calls.append(1)
+        context.place("kernel").write_bytes(b"whole")
+        return Product({}, files=("kernel",))
+
+    run_jobs([job(make)], store)
+    store.place(job(make), "kernel").write_bytes(b"whale")
+    assert not store.read(job(make)).done
+    run_jobs([job(make)], store)
+    assert len(calls) == 2
+    assert store.place(job(make), "kernel").read_bytes() == b"whole"
+
+
 def test_a_file_that_was_not_written_in_full_leaves_no_result(store, monkeypatch):
     def full_disk(*_, **__):
         raise OSError(28, "No space left on device")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from salmc.cli import app
 from salmc.errors import ArgumentError
-from salmc.experiments import registry, rows, six_modes, table1, table2
+from salmc.experiments import judging, registry, rows, six_modes, table1, table2
 from salmc.experiments.jobs import Job, NotAvailableError, Plan, Record, Results, in_order
 from salmc.experiments.judging import discrepancy, judge_chains, mmd, mmd_path
 from salmc.experiments.problems import find_split, find_target
@@ -275,13 +275,19 @@ def test_tables_are_plain_markdown():
 # What is measured
 
 
+@pytest.fixture
+def few_subsets(monkeypatch):
+    """Less averaging of MMD² than in the experiments: quicker, and enough for gross differences."""
+    monkeypatch.setattr(judging, "SUBSETS", 2)
+
+
 def chains_of(target, positions):
     positions = np.asarray(positions, dtype=np.float32)
     log_density = np.zeros(positions.shape[:2])
     return Draws(positions, log_density, seconds=2.0, target=target)
 
 
-def test_exact_draws_are_judged_exact_and_shifted_ones_biased():
+def test_exact_draws_are_judged_exact_and_shifted_ones_biased(few_subsets):
     target = find_target("mog6")
     exact = np.asarray(target.sample(six_modes.jax.random.key(0), 4000)).reshape(4, 1000, 2)
     good = judge_chains(target, chains_of(target, exact))
@@ -293,7 +299,7 @@ def test_exact_draws_are_judged_exact_and_shifted_ones_biased():
     assert bad["mean_error_max"] > 0.2
 
 
-def test_points_between_modes_show_in_the_fine_discrepancy():
+def test_points_between_modes_show_in_the_fine_discrepancy(few_subsets):
     """The median bandwidth hardly sees the shape of modes; the fine one does."""
     target = find_target("mog6")
     exact = np.asarray(target.sample(six_modes.jax.random.key(0), 4000))

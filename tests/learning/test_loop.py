@@ -36,8 +36,8 @@ def _spoil(monkeypatch, when):
     calls = []
     original = loop.advance_chunk
 
-    def spoiled(problem, settings, state, key, count):
-        state, figures, skipped = original(problem, settings, state, key, count)
+    def spoiled(problem, settings, state, key, count, scheme):
+        state, figures, skipped = original(problem, settings, state, key, count, scheme)
         if int(count):
             calls.append(float(state.rate))
             if when(len(calls)):

@@ -283,6 +283,15 @@ def test_only_takes_commas_as_or_and_repetition_as_and():
     assert chosen(jobs, ["nothing"]) == []
 
 
+def test_only_keeps_what_others_are_judged_by():
+    floors = [
+        Job("trial", f"floor of {t}", {"target": t}, Counter(), support=True)
+        for t in ("ring", "mog2")
+    ]
+    jobs = [*floors, job(Counter(), 1, target="ring", kernel="mlp")]
+    assert [j.name for j in chosen(jobs, ["mlp"])] == ["floor of ring", "job 1"]
+
+
 def test_a_plan_gives_what_was_asked_for_before_its_defaults():
     assert Plan().number("seeds", 3, 1) == 3
     assert Plan(quick=True).number("seeds", 3, 1) == 1

@@ -225,6 +225,15 @@ def test_table1_calls_biased_what_is_beyond_its_floor():
     assert "SAL-MC, MLP has MMD² within 3 floors on 0 of 2, and beyond on Ring" in biased
 
 
+def test_bias_that_was_not_measured_is_not_called_right():
+    whole = results_of("table1")
+    without = Results([r for r in whole.records if "floor" not in r.job.arguments])
+    row = rows.ROWS[0]
+    assert table1._bar(whole, row.title, row, "ring").biased is False
+    assert table1._bar(without, row.title, row, "ring").biased is None
+    assert "Without a Metropolis step" not in " ".join(table1.words(without))
+
+
 def test_table2_compares_accuracy_with_nuts_on_the_same_splits():
     tables = {table.title: table for table in table2.tables(results_of("table2"))}
     row = tables["Test accuracy"].rows[0]

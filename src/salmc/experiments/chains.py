@@ -53,7 +53,8 @@ def mover_chains(
 def floor(target: str, *, chains: int, draws: int) -> Job:
     """A job that finds what MMD² exact draws would have."""
     arguments = {"target": target, "floor": SUBSETS, "points": min(POINTS, chains * draws)}
-    return Job("chains", f"floor of MMD² on {target}", arguments, _floor, VERSION, seconds=12.0)
+    name = f"floor of MMD² on {target}"
+    return Job("chains", name, arguments, _floor, VERSION, seconds=12.0, support=True)
 
 
 def timed_draws(sampler: Sampler, *, chains: int, draws: int, seed: int, metropolis: bool) -> Draws:

@@ -15,8 +15,8 @@ from salmc.experiments.tables import median
 from salmc.report import grid, style
 from salmc.target import AbstractTarget
 
-RIGHT, OFF = "#3f95c6", "#d4697c"
-"""Bars of samplers whose draws are right, and whose draws are off."""
+RIGHT, OFF, UNKNOWN = "#3f95c6", "#d4697c", "#9aa5af"
+"""Bars of samplers whose draws are right, whose draws are off, and that nobody judged."""
 
 _GRID_SIZE = 201
 
@@ -27,13 +27,13 @@ class Bar(NamedTuple):
     Attributes:
         title: of the sampler.
         records: one for each seed; none if it was not run.
-        biased: whether its draws are off, which an ESS cannot tell.
+        biased: whether its draws are off, which an ESS cannot tell; None if that was not judged.
         paper: the published ESS, of 2000 draws; drawn as the same share of fewer draws.
     """
 
     title: str
     records: list[Record]
-    biased: bool
+    biased: bool | None
     paper: Published | None
 
 
@@ -46,11 +46,11 @@ def ess_bars(axes: Axes, bars: list[Bar], *, labels: bool) -> None:
             ess = median([record.figure("ess") for record in bar.records])
             speed = median([record.figure("ess_per_second") for record in bar.records])
             longest = max(longest, ess)
-            colour = OFF if bar.biased else RIGHT
+            colour = UNKNOWN if bar.biased is None else OFF if bar.biased else RIGHT
             axes.barh(position, ess, height=0.62, color=colour, linewidth=0)
             inside = ess > 0.55 * most
             axes.text(
-                ess - 0.015 * most if inside else ess + 0.02 * most,
+                ess - 0.03 * most if inside else ess + 0.02 * most,
                 position,
                 f"{ess:,.0f}  ·  {short(speed)}/s",
                 ha="right" if inside else "left",
@@ -76,6 +76,7 @@ def bars_legend(right: str, biased: str) -> list[Patch | Line2D]:
     return [
         Patch(color=RIGHT, label=right),
         Patch(color=OFF, label=biased),
+        Patch(color=UNKNOWN, label="bias not measured"),
         Line2D([], [], color=style.INK, linewidth=1.8, label="the paper"),
         Line2D([], [], linestyle="", label="on the bars: ESS · ESS/s"),
     ]

@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from salmc.experiments import rows
 from salmc.experiments.chains import size
@@ -128,10 +129,15 @@ def figure(results: Results) -> Figure | None:
     third.axhline(float(np.mean(nuts)), color=style.INK, linestyle="--", label="NUTS")
     for axes, _ in panels:
         axes.set(xscale="log", xlabel="training steps")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(axis="y")
     first.set_ylim(bottom=0)
     second.set_yscale("log")
-    third.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    second.yaxis.set_major_formatter("{x:g}")
+    second.yaxis.set_minor_formatter("{x:g}")
+    second.tick_params(axis="y", which="minor", labelsize=7)
+    third.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.1f} %")
     style.title(first, "ESS of one chain", "points: single splits")
     style.title(second, "Error of the mean", "rms, in standard deviations")
     style.title(third, "Test accuracy", "dashed: NUTS on the same splits")

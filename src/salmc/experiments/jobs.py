@@ -79,6 +79,7 @@ class Job:
         version: of that function: a higher one makes kept results void.
         needs: jobs that must be done before.
         seconds: about what it takes on one quiet core, for the estimate at the start.
+        support: whether results of the same target are judged by it, so that it is run with them.
     """
 
     experiment: str
@@ -88,6 +89,7 @@ class Job:
     version: int = 1
     needs: tuple["Job", ...] = ()
     seconds: int | float = 10.0
+    support: bool = False
 
     @property
     def key(self) -> str:
@@ -201,18 +203,21 @@ def in_order(jobs: Iterable[Job]) -> list[Job]:
 
 
 def chosen(jobs: Iterable[Job], only: Iterable[str]) -> list[Job]:
-    """Jobs that have a word of each entry among their arguments' values.
+    """Jobs that have a word of each entry among their arguments' values, and what supports them.
 
     Args:
         jobs: of an experiment.
         only: entries such as "ring,mog2": words of one entry are alternatives.
     """
     wanted = [{word.strip() for word in entry.split(",") if word.strip()} for entry in only]
-    return [
-        job
-        for job in jobs
-        if all(words & {str(value) for value in job.arguments.values()} for words in wanted)
-    ]
+    everything = list(jobs)
+
+    def fits(job: Job) -> bool:
+        words = {str(value) for value in job.arguments.values()}
+        return all(words & entry for entry in wanted)
+
+    targets = {job.arguments.get("target") for job in everything if fits(job)}
+    return [j for j in everything if fits(j) or (j.support and j.arguments["target"] in targets)]
 
 
 def plain(value: Any) -> Any:

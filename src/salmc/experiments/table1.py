@@ -90,7 +90,7 @@ def figure(results: Results) -> Figure | None:
         ess_bars(axes, [_bar(results, *one, target) for one in shown], labels=column == 0)
         axes.set_title(TITLES[target], fontsize=10.5)
     handles = bars_legend(f"MMD² within {_BIASED:g} floors", "MMD² beyond: biased or not there yet")
-    made.legend(handles=handles, loc="outside lower center", ncols=4)
+    made.legend(handles=handles, loc="outside lower center", ncols=5)
     made.suptitle("Effective draws of each chain", x=0.01, ha="left")
     return made
 
@@ -101,8 +101,8 @@ def _bar(results: Results, title: str, what: "rows.Row | str", target: str) -> B
         paper = published.ess(title.lower(), False, target)
     else:
         paper = rows.paper_ess(what, target)
-    biased = bool(records) and _floors(results, records, target) > _BIASED
-    return Bar(title, records, biased, paper)
+    floors = _floors(results, records, target)
+    return Bar(title, records, floors > _BIASED if math.isfinite(floors) else None, paper)
 
 
 def _table(results: Results, target: str) -> Table:
@@ -182,7 +182,7 @@ def _floors(results: Results, records: list[Record], target: str) -> float:
     for value, limit in (("mmd_squared", "floor"), ("fine_mmd_squared", "fine_floor")):
         floor_value = median(results.values(limit, target=target))
         found.append(median(values(records, value)) / floor_value)
-    return max(found)
+    return max(found) if all(map(math.isfinite, found)) else float("nan")
 
 
 def _all(results: Results, row: rows.Row, name: str) -> list[float]:

@@ -105,7 +105,7 @@ def figure(results: Results) -> Figure | None:
         _bias(panels[1, column], results, shown, target, legend=column == 0)
     panels[1, 0].set_ylabel("rms error of the mean, in sd")
     handles = bars_legend("moments right", "biased")
-    made.legend(handles=handles, loc="outside lower center", ncols=4)
+    made.legend(handles=handles, loc="outside lower center", ncols=3)
     made.suptitle("Effective draws of each chain, and bias", x=0.01, ha="left")
     return made
 

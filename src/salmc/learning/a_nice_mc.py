@@ -14,8 +14,9 @@ looks at exact draws. From then on the buffer is renewed by the kernel's own Met
 The game has no fixed point that it settles at: the weights kept are those (averaged) at which the
 exact chain moved furthest on the buffer (`validation`, "stay").
 
-`velocity` is 0.2 where the authors have 1: the critic is held to slope 1, so that its part of the
-loss grows with the scale of x, which is 1 here and 3.6 in the authors' coordinates on Mog6.
+`velocity` is not the authors' 1: the critic is held to slope 1, so that its part of the loss grows
+with the scale of x. That is 1 here, and in the authors' coordinates 3.6 on Mog6 and some tenths in
+their regressions. So it is 0.2 in few dimensions and 4 in many.
 
 Reference: Song, Zhao and Ermon, "A-NICE-MC: adversarial training for MCMC", NeurIPS 2017.
 """

@@ -51,4 +51,6 @@ class NICESettings(TrainingSettings):
 def nice_settings(dim: int) -> NICESettings:
     """The defaults for a target of so many coordinates."""
     checks.integer("dim", dim, 1)
-    return NICESettings() if dim <= _FEW_DIMENSIONS else NICESettings(approach=16)
+    if dim <= _FEW_DIMENSIONS:
+        return NICESettings()
+    return NICESettings(approach=16, velocity=4.0)

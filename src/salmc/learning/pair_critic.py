@@ -21,7 +21,6 @@ from salmc.target import Scalar
 
 Pairs = Float[Array, "n both"]
 
-_FEW_DIMENSIONS = 4
 _SMALLEST_SQUARE = 1e-12
 
 
@@ -31,16 +30,15 @@ class PairCritic(eqx.Module):
     Args:
         key: for the initial weights; not inside `jit`.
         dim: coordinates of one point.
-        width: of the hidden layers; by default 128, or 256 in many dimensions. The authors have
-            400 and 800, which cost ten times as much.
+        width: of the hidden layers. The authors have 400 in two dimensions and 800 in more, which
+            cost ten times as much.
         depth: number of hidden layers.
     """
 
     network: Network
 
-    def __init__(self, key: PRNGKeyArray, dim: int, *, width: int | None = None, depth: int = 3):
+    def __init__(self, key: PRNGKeyArray, dim: int, *, width: int = 128, depth: int = 3):
         checks.integer("dim", dim, 1)
-        width = (128 if dim <= _FEW_DIMENSIONS else 256) if width is None else width
         checks.integer("width", width, 1)
         checks.integer("depth", depth, 1)
         sizes = [2 * dim, *[width] * depth, 1]

@@ -228,6 +228,10 @@ def _advance_chain(
         )
     # A chain that ran away begins again in the pool: one bad output must not stay for ever.
     rows = jax.random.randint(rows_key, (len(outputs),), 0, len(state.pool))
+    if problem.preserves_volume:
+        # A map of volume 1 cannot pull a chain back that has left the target: without Metropolis
+        # it would drift away for ever.
+        return state.pool[rows]
     finite = jnp.all(jnp.isfinite(outputs), axis=1, keepdims=True)
     return jnp.where(finite, outputs, state.pool[rows])
 

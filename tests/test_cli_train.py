@@ -260,7 +260,7 @@ def test_a_page_that_fails_does_not_cost_the_run(trained, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--kernel", "flwo"], ["`kernel`", "'flow', 'mlp'", "'flwo'"]),
+        (["--kernel", "flwo"], ["`kernel`", "'flow', 'nice', 'mlp'", "'flwo'"]),
         (["--mover", "smd"], ["`mover`", "'auto'", "'smd'"]),
         (["--set", "learningrate=1"], ["no setting `learningrate`", "`learning_rate`"]),
         (["--set", "learning_rate=0"], ["`learning_rate`", "above 0"]),

@@ -151,7 +151,8 @@ def test_one_point_and_batches_agree(name):
     # In single precision; where the density is steep, rounding of x' shows in it.
     np.testing.assert_allclose(found, log_q, atol=2e-3)
     singly = eqx.filter_jit(jax.vmap(kernel.log_density))(new, points)
-    np.testing.assert_allclose(singly, found, atol=1e-4)
+    # Knots reach to ten, where single precision rounds by 1e-6 and steep slopes magnify it.
+    np.testing.assert_allclose(singly, found, atol=2e-4)
     one = propose_with_log_density(kernel, key, points[:1])[0][0]
     np.testing.assert_allclose(eqx.filter_jit(kernel.propose)(key, points[0]), one, atol=1e-5)
 

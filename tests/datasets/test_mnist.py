@@ -27,7 +27,7 @@ def small(tmp_path, monkeypatch):
     for stem in ("train", "t10k"):
         for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
             path = tmp_path / "mnist" / f"{stem}-{kind}-ubyte.gz"
-            path.write_bytes(gzip.compress(idx(array)))
+            path.write_bytes(gzip.compress(idx(array), mtime=0))
     monkeypatch.setattr(fetch, "find", lambda name: tmp_path / name)
     monkeypatch.setenv("SALMC_DATA", str(tmp_path))
     return tmp_path, images, labels
@@ -68,7 +68,7 @@ def test_plain_file_in_the_users_folder_is_checked(small, monkeypatch):
         (idx(np.zeros((2, 2, 2), np.uint8))[:9], "header"),
         (idx(np.zeros((2, 2, 2), np.uint8))[:-1], "promises 8 values and it holds 7"),
         (idx(np.zeros((2, 2, 2), np.uint8)) + b"0", "promises 8 values and it holds 9"),
-        (gzip.compress(idx(np.zeros((9, 9, 9), np.uint8)))[:-12], "unzipped"),
+        (gzip.compress(idx(np.zeros((9, 9, 9), np.uint8)), mtime=0)[:-12], "unzipped"),
         (b"\x1f\x8b not gzip at all", "unzipped"),
     ],
 )

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from salmc.cli import app
 from salmc.errors import ArgumentError
-from salmc.experiments import judging, registry, rows, six_modes, table1, table2
+from salmc.experiments import judging, races, registry, rows, six_modes, table1, table2
 from salmc.experiments.jobs import Job, NotAvailableError, Plan, Record, Results, in_order
 from salmc.experiments.judging import discrepancy, judge_chains, mmd, mmd_path
 from salmc.experiments.problems import find_split, find_target
@@ -77,9 +77,15 @@ def made_up(job):
     if "floor" in arguments:
         return {"floor": 2e-4, "fine_floor": 1e-4}, {}
     if job.experiment == "race":
-        nuts = {"ess_per_second": 2000.0, "warmup_seconds": 5.0, "compile_seconds": 9.0}
-        figures = {"ours": CHAIN_FIGURES, "nuts": nuts, "ratio": 57.6, "train_seconds": 30.0}
-        return {**figures, "break_even": 5e4}, {}
+        racers = {
+            races.title(*racer): {"ess": 1000.0, "ess_per_second": speed, "overhead_seconds": 30.0}
+            for racer, speed in zip(races.LEARNED, (4e5, 2e5, 1e5, 1e4), strict=True)
+        }
+        if arguments["warmup"] is not None:
+            for mass, speed in (("diagonal", 5e3), ("dense", 2e5)):
+                figures = {"ess": 900.0, "ess_per_second": speed, "overhead_seconds": 10.0}
+                racers[races.nuts_title(mass)] = figures
+        return {"racers": racers}, {}
     if job.experiment == "mog10":
         runs = arguments["runs"]
         values = {name: list(1.0 + generator.uniform(size=runs)) for name in MEASURES}
@@ -238,7 +244,10 @@ def test_table2_compares_accuracy_with_nuts_on_the_same_splits():
     tables = {table.title: table for table in table2.tables(results_of("table2"))}
     row = tables["Test accuracy"].rows[0]
     assert row[:7] == ("Heart", "SAL-MC, MLP", "1", "84.10 %", "84.00 %", "83.00 %", "+1.00")
-    assert tables["Against NUTS"].rows[0][4] == "58 ×"
+    first, *_ = tables["Speed, in one run"].rows
+    assert first[4:] == ("40 ×", "80 ×", "2 ×", "30", "101,266", "8,000,000")
+    exact = tables["Speed, in one run"].rows[2]
+    assert exact[-1] == "never"
     assert [row[0] for row in tables["Heart"].rows][-1] == "NUTS (BlackJAX)"
 
 
@@ -506,3 +515,13 @@ def test_a_quick_run_of_a_real_experiment():
     assert sum(done[0]["figures"]["weights"]) == pytest.approx(1.0)
     assert done[0]["figures"]["mmd_squared"] > done[0]["figures"]["floor"]
     assert "This is a quick run" in open("out/mog4.md").read()  # noqa: SIM115
+
+
+def test_training_pays_off_where_the_times_cross():
+    ours = {"ess_per_second": 1e4, "overhead_seconds": 30.0}
+    theirs = {"ess_per_second": 1e3, "overhead_seconds": 3.0}
+    count = races.break_even(ours, theirs)
+    assert count is not None
+    assert 30.0 + count / 1e4 == pytest.approx(3.0 + count / 1e3)
+    assert races.break_even(theirs, ours) is None
+    assert races.break_even({**ours, "overhead_seconds": 1.0}, theirs) == 0.0

@@ -1,4 +1,4 @@
-"""Jobs on the posteriors of logistic regressions: NUTS, races against it, and test accuracy."""
+"""Jobs on the posteriors of logistic regressions: NUTS, and test accuracy."""
 
 import importlib.util
 from typing import Any
@@ -7,7 +7,6 @@ import numpy as np
 
 from salmc.diagnostics.prediction import predictive_accuracy
 from salmc.errors import DataError
-from salmc.experiments.chains import timed_draws
 from salmc.experiments.jobs import Context, Job, NotAvailableError, Product
 from salmc.experiments.judging import judge_chains
 from salmc.experiments.problems import find_split, find_target
@@ -31,22 +30,6 @@ def nuts_chains(target: str, *, chains: int, draws: int, warmup: int) -> Job:
         "warmup": warmup,
     }
     return Job("nuts", f"NUTS on {target}", arguments, _nuts_chains, VERSION, seconds=40.0)
-
-
-def race(train: Job, metropolis: bool, *, chains: int, draws: int, warmup: int) -> Job:
-    """A learned kernel and NUTS, timed one after the other in one job."""
-    told = train.arguments
-    arguments = {
-        **told,
-        "race": "nuts",
-        "metropolis": metropolis,
-        "chains": chains,
-        "draws": draws,
-        "warmup": warmup,
-    }
-    name = f"{label(told['method'], told['kernel'])}{' + MH' if metropolis else ''}"
-    name += f" against NUTS on {told['target']}"
-    return Job("race", name, arguments, _race, VERSION, (train,), seconds=45.0)
 
 
 def nuts_split(target: str, split: int, *, chains: int, draws: int, warmup: int) -> Job:
@@ -99,20 +82,44 @@ def reference_moments(target: str) -> tuple[np.ndarray, np.ndarray]:
     return found.mean, found.std
 
 
-def _nuts(target: AbstractTarget, context: Context, seed: int) -> Draws:
+def run_nuts(
+    target: AbstractTarget,
+    *,
+    chains: int,
+    draws: int,
+    warmup: int,
+    seed: int,
+    mass_matrix: str = "diagonal",
+) -> Draws:
+    """Chains of NUTS from a stream of their own.
+
+    Raises:
+        NotAvailableError: if BlackJAX is not installed.
+    """
     if importlib.util.find_spec("blackjax") is None:
         raise NotAvailableError("NUTS needs BlackJAX: install salmc[bench].")
     from salmc.experiments.nuts import nuts
 
-    draws = nuts(
+    made = nuts(
+        target,
+        chains=chains,
+        draws=draws,
+        warmup=warmup,
+        seed=_STREAM + seed,
+        mass_matrix=mass_matrix,
+    )
+    not_interrupted(made.warnings)
+    return made
+
+
+def _nuts(target: AbstractTarget, context: Context, seed: int) -> Draws:
+    return run_nuts(
         target,
         chains=context["chains"],
         draws=context["draws"],
         warmup=context["warmup"],
-        seed=_STREAM + seed,
+        seed=seed,
     )
-    not_interrupted(draws.warnings)
-    return draws
 
 
 def _nuts_chains(context: Context) -> dict[str, Any]:
@@ -123,40 +130,6 @@ def _nuts_chains(context: Context) -> dict[str, Any]:
     return {
         **judge_chains(target, draws, *moments),
         **{name: draws.settings.get(name) for name in told},
-    }
-
-
-def _race(context: Context) -> dict[str, Any]:
-    """ESS/s of both, and after how many effective draws training has paid off.
-
-    Compilation is left out: of two programs in one process the second compiles what is left.
-    Overheads o and rates r: o₁ + n/r₁ = o₂ + n/r₂ at n = (o₁ − o₂)/(1/r₂ − 1/r₁).
-    """
-    moments = reference_moments(context["target"])
-    train = context.needed[0]
-    sampler = trained(train)
-    assert sampler.target is not None
-    theirs = judge_chains(sampler.target, nuts := _nuts(sampler.target, context, 1), *moments)
-    ours = judge_chains(
-        sampler.target,
-        timed_draws(
-            sampler,
-            chains=context["chains"],
-            draws=context["draws"],
-            seed=_STREAM,
-            metropolis=context["metropolis"],
-        ),
-        *moments,
-    )
-    seconds, _ = training_seconds(train)
-    warmup = float(nuts.settings["warmup_seconds"])
-    ahead = 1.0 / theirs["ess_per_second"] - 1.0 / ours["ess_per_second"]
-    return {
-        "ours": ours,
-        "nuts": {**theirs, "warmup_seconds": warmup},
-        "ratio": ours["ess_per_second"] / theirs["ess_per_second"],
-        "train_seconds": seconds,
-        "break_even": (seconds - warmup) / ahead if ahead > 0 else None,
     }
 
 

@@ -9,6 +9,7 @@ from salmc.experiments.chains import floor, mover_chains, size
 from salmc.experiments.drawing import Bar, bars_legend, ess_bars
 from salmc.experiments.jobs import Job, Plan, Record, Results
 from salmc.experiments.problems import SYNTHETIC, TITLES
+from salmc.experiments.races import race, race_table, race_words
 from salmc.experiments.rows import ROWS, values
 from salmc.experiments.tables import (
     DASH,
@@ -51,17 +52,20 @@ def jobs(plan: Plan) -> list[Job]:
                 found.append(
                     mover_chains(target, mover, seed, burn_in=BURN_IN[plan.quick], **shape)
                 )
+        found.append(race(plan, target))
     return found
 
 
 def tables(results: Results) -> list[Table]:
-    """One table for each distribution."""
-    return [_table(results, target) for target in SYNTHETIC if results.having(target=target)]
+    """One table for each distribution, and one for speed."""
+    made = [_table(results, target) for target in SYNTHETIC if results.having(target=target)]
+    raced = race_table(results, SYNTHETIC)
+    return [*made, *([] if raced is None else [raced])]
 
 
 def words(results: Results) -> list[str]:
     """What the numbers say."""
-    sentences = [*_against_the_paper(results), *_against_the_rival(results)]
+    sentences = [*_against_the_paper(results), *race_words(results, SYNTHETIC)]
     sentences += _without_metropolis(results)
     for mover, title in MOVERS.items():
         ess = {t: median(values(results.done(target=t, method=mover), "ess")) for t in SYNTHETIC}
@@ -205,25 +209,6 @@ def _against_the_paper(results: Results) -> list[str]:
             worse = [TITLES[t] for t in compared if t not in better]
             sentence = f"{row.title}: ESS at least the paper's on {len(better)} of {len(compared)}"
             sentences.append(sentence + (f" (below on {', '.join(worse)})." if worse else "."))
-    return sentences
-
-
-def _against_the_rival(results: Results) -> list[str]:
-    """ESS/s of our rows over that of A-NICE-MC in this run."""
-    rival = next(row for row in ROWS if row.method == rows.RIVAL and row.metropolis)
-    sentences = []
-    for row in ROWS:
-        if row.method == rows.RIVAL:
-            continue
-        ratios = {}
-        for target in SYNTHETIC:
-            theirs = median(values(rows.found(results, rival, target), "ess_per_second"))
-            ours = median(values(rows.found(results, row, target), "ess_per_second"))
-            if math.isfinite(theirs) and math.isfinite(ours) and theirs > 0:
-                ratios[TITLES[target]] = ours / theirs
-        if ratios:
-            told = ", ".join(f"{number(v, 2)} × on {t}" for t, v in ratios.items())
-            sentences.append(f"ESS/s of {row.title} over our A-NICE-MC with MH: {told}.")
     return sentences
 
 

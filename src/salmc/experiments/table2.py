@@ -9,7 +9,8 @@ from salmc.experiments.chains import size
 from salmc.experiments.drawing import Bar, bars_legend, ess_bars
 from salmc.experiments.jobs import Job, Plan, Record, Results
 from salmc.experiments.problems import REGRESSIONS, TITLES
-from salmc.experiments.regressions import kernel_split, nuts_chains, nuts_split, race
+from salmc.experiments.races import race, race_table, race_words
+from salmc.experiments.regressions import kernel_split, nuts_chains, nuts_split
 from salmc.experiments.rows import ROWS, values
 from salmc.experiments.tables import DASH, Table, counted, median, number, percent, ratio, with_all
 from salmc.experiments.tables import published as printed
@@ -23,7 +24,6 @@ PAPER = (
     "the step, and the same test accuracy for both over 10 random splits. It writes of 532 rows of "
     "Heart; the data set that is public has 270, which is what is used here."
 )
-RACERS = (("mlp", False), ("flow", False), ("flow", True))
 SPLIT_ROWS = (("sal-mc", "mlp", False), ("sal-mc", "flow", True), (rows.RIVAL, "nice", True))
 _FLOW_RUNS = 3
 """Splits on which the flow is trained in a full run; the paper's accuracies are of the MLP."""
@@ -40,17 +40,16 @@ def jobs(plan: Plan) -> list[Job]:
     for target in REGRESSIONS[:1] if plan.quick else REGRESSIONS:
         found.append(nuts_chains(target, warmup=warmup, **shape))
         found += rows.learned_jobs(plan, target, **shape)
-        for kernel, metropolis in RACERS:
-            train = rows.trainings(plan, target, kernel)[0]
-            found.append(race(train, metropolis, warmup=warmup, **shape))
+        found.append(race(plan, target, warmup))
         found += _split_jobs(plan, target, warmup, shape)
     return found
 
 
 def tables(results: Results) -> list[Table]:
-    """One for each data set, one for accuracy, one for the races."""
+    """One for each data set, one for accuracy, one for speed."""
     made = [_table(results, target) for target in REGRESSIONS if results.having(target=target)]
-    return [*made, _accuracy_table(results), _race_table(results)]
+    raced = race_table(results, REGRESSIONS)
+    return [*made, _accuracy_table(results), *([] if raced is None else [raced])]
 
 
 def words(results: Results) -> list[str]:
@@ -68,16 +67,7 @@ def words(results: Results) -> list[str]:
                 told.append(f"{ess}{beside}{'' if unbiased else ', biased'} on {TITLES[target]}")
         if told:
             sentences.append(f"{row.title}: ESS {'; '.join(told)}.")
-    for target in REGRESSIONS:
-        for kernel, metropolis in RACERS:
-            record = results.first(target=target, race="nuts", kernel=kernel, metropolis=metropolis)
-            if record is not None and target == "german":
-                name = _racer(kernel, metropolis)
-                sentences.append(
-                    f"On German {name} has {number(record.figure('ratio'), 2)} times the ESS/s of "
-                    f"NUTS in the same run, and training has paid off after "
-                    f"{number(record.figure('break_even'), 2)} effective draws."
-                )
+    sentences += race_words(results, REGRESSIONS)
     for target in REGRESSIONS:
         ours = _differences(results, target, "mlp", False)
         if len(ours):
@@ -230,43 +220,6 @@ def _accuracy_table(results: Results) -> Table:
         "each chain's averaged prediction. The paper's splits are not known, so compare with NUTS."
     )
     return Table("Test accuracy", columns, tuple(lines), note)
-
-
-def _race_table(results: Results) -> Table:
-    lines = []
-    for target in REGRESSIONS:
-        for kernel, metropolis in RACERS:
-            record = results.first(target=target, race="nuts", kernel=kernel, metropolis=metropolis)
-            if record is None:
-                continue
-            ours, nuts = record.figures["ours"], record.figures["nuts"]
-            lines.append(
-                (
-                    TITLES[target],
-                    _racer(kernel, metropolis),
-                    number(ours["ess_per_second"]),
-                    number(nuts["ess_per_second"]),
-                    f"{number(record.figure('ratio'), 2)} ×",
-                    f"{number(record.figure('train_seconds'), 2)}",
-                    f"{number(nuts['warmup_seconds'], 2)}",
-                    number(record.figure("break_even"), 2),
-                )
-            )
-    columns: tuple[str, ...] = ("data", "sampler", "ESS/s", "ESS/s of NUTS", "ratio")
-    columns += ("training s", "warm-up of NUTS s", "effective draws until training has paid off")
-    note = (
-        "ESS/s over all chains, both in one job, one after the other. NUTS is BlackJAX's. Training "
-        "and warm-up are without compilation."
-    )
-    return Table("Against NUTS", columns, tuple(lines), note)
-
-
-def _racer(kernel: str, metropolis: bool) -> str:
-    return next(
-        row.title
-        for row in ROWS
-        if (row.method, row.kernel, row.metropolis) == ("sal-mc", kernel, metropolis)
-    )
 
 
 def _splits(

@@ -198,7 +198,15 @@ def default_settings(kernel_name: str, dim: int) -> LearningSettings:
     """
     checks.integer("dim", dim, 1)
     if kernel_name == "nice":
-        return LearningSettings(decorrelation=0.3, velocity=0.2, refresh=1.0, exact_refresh=True)
+        return LearningSettings(
+            decorrelation=0.3,
+            velocity=0.3,
+            # The shifts of a volume-preserving map must grow large; slow steps do not get there.
+            learning_rate=2e-3,
+            momentum=0.5,
+            refresh=1.0,
+            exact_refresh=True,
+        )
     if kernel_name != "flow":
         return LearningSettings(decorrelation=0.3)
     return LearningSettings(

@@ -1,0 +1,192 @@
+"""Races: the samplers of one target, timed one after the other in one job.
+
+Times on a shared machine differ from hour to hour, so that rows of a table that were run apart
+cannot be compared in speed. Here learned kernels, A-NICE-MC and NUTS take turns within a few
+minutes. NUTS runs twice, with BlackJAX's default of a diagonal mass matrix and with a dense one,
+which is the better choice for a posterior with strong correlations.
+"""
+
+from typing import Any
+
+from salmc.experiments import rows
+from salmc.experiments.chains import TIMED, size, timed_draws
+from salmc.experiments.jobs import Context, Job, Plan, Record, Results
+from salmc.experiments.judging import judge_chains
+from salmc.experiments.problems import REGRESSIONS, TITLES, find_target
+from salmc.experiments.regressions import reference_moments, run_nuts
+from salmc.experiments.tables import DASH, Table, median, number
+from salmc.experiments.training import trained, training_seconds
+
+VERSION = 1
+LEARNED = (
+    ("sal-mc", "mlp", False),
+    ("sal-mc", "flow", False),
+    ("sal-mc", "flow", True),
+    (rows.RIVAL, "nice", True),
+)
+"""Method, kernel, and whether proposals may be rejected."""
+
+MASS_MATRICES = ("diagonal", "dense")
+RIVAL = "A-NICE-MC, exact MH"
+_STREAM = 500
+_TURNS = 1 + len(MASS_MATRICES)
+
+
+def race(plan: Plan, target: str, warmup: int = 0) -> Job:
+    """All samplers on a target; NUTS on the regressions alone, as it cannot leave a mode."""
+    kernels = dict.fromkeys((method, kernel) for method, kernel, _ in LEARNED)
+    needs = tuple(rows.trainings(plan, target, kernel, method)[0] for method, kernel in kernels)
+    arguments = {
+        "target": target,
+        "race": [need.key for need in needs],
+        "warmup": warmup if target in REGRESSIONS else None,
+        **size(plan),
+    }
+    return Job("race", f"race on {target}", arguments, _race, VERSION, needs, seconds=60.0)
+
+
+def race_table(results: Results, targets: tuple[str, ...]) -> Table | None:
+    """ESS/s of every sampler over that of the rivals, and what training costs."""
+    lines = []
+    for target in targets:
+        record = _of(results, target)
+        racers = {} if record is None else record.figures["racers"]
+        lines += [_line(TITLES[target], name, racers) for name in racers]
+    if not lines:
+        return None
+    nuts = targets[0] in REGRESSIONS
+    columns: tuple[str, ...] = ("target", "sampler", "ESS", "ESS/s", "over A-NICE-MC")
+    if nuts:
+        columns += tuple(f"over NUTS, {mass}" for mass in MASS_MATRICES)
+    columns += ("training or warm-up s",)
+    if nuts:
+        columns += tuple(f"draws until paid off, {mass}" for mass in MASS_MATRICES)
+    width = len(columns)
+    note = (
+        "All samplers of a target in one job, one after the other; ESS/s over all chains. Learned "
+        f"kernels take {_TURNS} turns of {TIMED} runs, before, between and after those of NUTS "
+        "where it runs; the median is told. Training and warm-up are without compilation."
+    )
+    if nuts:
+        note += (
+            " Paid off: the effective draws from which training and sampling together have taken "
+            "less time than warm-up and sampling by NUTS. NUTS is BlackJAX's, with a diagonal mass "
+            "matrix (its default) and with a dense one."
+        )
+    return Table("Speed, in one run", columns, tuple(line[:width] for line in lines), note)
+
+
+def race_words(results: Results, targets: tuple[str, ...]) -> list[str]:
+    """On how many targets a sampler is ahead of A-NICE-MC, and by how much of NUTS."""
+    sentences = []
+    records = {t: r for t in targets if (r := _of(results, t)) is not None}
+    for method, kernel, metropolis in LEARNED:
+        name = title(method, kernel, metropolis)
+        if method == rows.RIVAL or not records:
+            continue
+        ratios = {t: _ratio(r.figures["racers"], name, RIVAL) for t, r in records.items()}
+        ahead = sum(value > 1 for value in ratios.values())
+        told = ", ".join(f"{number(v, 2)} × on {TITLES[t]}" for t, v in ratios.items())
+        sentence = f"ESS/s of {name} over our A-NICE-MC, in one run: {told}"
+        sentences.append(f"{sentence} (ahead on {ahead} of {len(ratios)}).")
+        for target, record in records.items():
+            racers = record.figures["racers"]
+            over = [_ratio(racers, name, nuts_title(m)) for m in MASS_MATRICES]
+            if nuts_title("diagonal") in racers:
+                sentences.append(
+                    f"On {TITLES[target]} {name} has {number(over[0], 2)} times the ESS/s of NUTS "
+                    f"(diagonal mass matrix), {number(over[1], 2)} times with a dense one."
+                )
+    return sentences
+
+
+def title(method: str, kernel: str, metropolis: bool) -> str:
+    """The title of the tables' row."""
+    wanted = {"method": method, "kernel": kernel, "metropolis": metropolis}
+    return next(row.title for row in rows.ROWS if row.arguments == wanted)
+
+
+def nuts_title(mass_matrix: str) -> str:
+    """How tables call NUTS."""
+    return f"NUTS, {mass_matrix}"
+
+
+def break_even(ours: dict[str, Any], theirs: dict[str, Any]) -> float | None:
+    """Effective draws from which we are ahead, training and warm-up included; None for never.
+
+    Overheads o and rates r: o₁ + n/r₁ = o₂ + n/r₂ at n = (o₁ − o₂)/(1/r₂ − 1/r₁).
+    """
+    ahead = 1.0 / theirs["ess_per_second"] - 1.0 / ours["ess_per_second"]
+    if ahead <= 0:
+        return None
+    return max(0.0, (ours["overhead_seconds"] - theirs["overhead_seconds"]) / ahead)
+
+
+def _race(context: Context) -> dict[str, Any]:
+    name = context["target"]
+    target = find_target(name)
+    warmup = context["warmup"]
+    moments = reference_moments(name) if warmup is not None else ()
+    shape = {"chains": context["chains"], "draws": context["draws"]}
+    records = {(r.job.arguments["method"], r.job.arguments["kernel"]): r for r in context.needed}
+    samplers = {key: trained(record) for key, record in records.items()}
+    seconds: dict[str, list[float]] = {}
+    racers: dict[str, dict[str, Any]] = {}
+
+    def learned_turn() -> None:
+        for method, kernel, metropolis in LEARNED:
+            told = title(method, kernel, metropolis)
+            draws = timed_draws(
+                samplers[method, kernel], seed=_STREAM, metropolis=metropolis, **shape
+            )
+            seconds.setdefault(told, []).append(draws.seconds)
+            if told not in racers:
+                overhead, _ = training_seconds(records[method, kernel])
+                judged = judge_chains(target, draws, *moments)
+                racers[told] = {**judged, "overhead_seconds": overhead}
+
+    learned_turn()
+    for mass_matrix in MASS_MATRICES:
+        if warmup is not None:
+            draws = run_nuts(target, warmup=warmup, seed=1, mass_matrix=mass_matrix, **shape)
+            judged = judge_chains(target, draws, *moments)
+            overhead = float(draws.settings["warmup_seconds"])
+            racers[nuts_title(mass_matrix)] = {**judged, "overhead_seconds": overhead}
+        learned_turn()
+    for told, all_seconds in seconds.items():
+        middle = median(all_seconds)
+        speed = racers[told]["ess"] * context["chains"] / middle
+        racers[told].update(seconds=middle, all_seconds=all_seconds, ess_per_second=speed)
+    return {"racers": racers}
+
+
+def _line(target: str, name: str, racers: dict[str, dict[str, Any]]) -> tuple[str, ...]:
+    figures = racers[name]
+    learned = not name.startswith("NUTS")
+    line = [target, name, number(figures["ess"]), number(figures["ess_per_second"])]
+    line.append(_times(_ratio(racers, name, RIVAL)))
+    overhead = number(figures["overhead_seconds"], 2)
+    rivals = [nuts_title(mass) for mass in MASS_MATRICES]
+    if rivals[0] not in racers:
+        return (*line, overhead)
+    line += [_times(_ratio(racers, name, rival)) for rival in rivals]
+    line.append(overhead)
+    for rival in rivals:
+        paid = break_even(figures, racers[rival]) if learned else float("nan")
+        line.append("never" if paid is None else number(paid, 2))
+    return tuple(line)
+
+
+def _times(value: float) -> str:
+    told = number(value, 2)
+    return told if told == DASH else f"{told} ×"
+
+
+def _ratio(racers: dict[str, dict[str, Any]], name: str, other: str) -> float:
+    if name not in racers or other not in racers:
+        return float("nan")
+    return float(racers[name]["ess_per_second"] / racers[other]["ess_per_second"])
+
+
+def _of(results: Results, target: str) -> Record | None:
+    return next((r for r in results.done(target=target) if r.job.experiment == "race"), None)

@@ -121,12 +121,15 @@ def _find_bins(value: Values, raw: RawParameters, grid: Grid, edge_axis: int) ->
     offset = np.log((first - MIN_SHARE) / (1 - MIN_SHARE * count)).astype(raw.dtype)
     logits = raw[:, : 2 * count].reshape(splines, 2, count, n) + offset[:, None]
     share = jax.nn.softmax(logits, axis=2) * (1 - MIN_SHARE * count) + MIN_SHARE
-    # A sum over all bins to the left, as a product: `jnp.cumsum` is slow here, to compile as well.
-    to_the_left = np.tril(np.ones((count + 1, count), raw.dtype), -1)
-    edges = low + (high - low) * jnp.einsum("kj,mcjn->mckn", to_the_left, share)
-    ends = jnp.ones((splines, 1, n), raw.dtype)
-    slopes = jax.nn.softplus(raw[:, 2 * count :] + _SLOPE_OFFSET) + MIN_SLOPE
-    table = jnp.concatenate([edges.reshape(splines, -1, n), ends, slopes, ends], axis=1)
+    sizes = (high - low) * share
+    # A running sum written out: `jnp.cumsum` is slow here, to compile as well.
+    steps = [jnp.full((splines, 2, n), low, raw.dtype)]
+    for i in range(count):
+        steps.append(steps[-1] + sizes[:, :, i])
+    edges = jnp.stack(steps, axis=2)
+    # Slopes are looked up raw, as two of them are needed and no more.
+    ends = jnp.zeros((splines, 1, n), raw.dtype)
+    table = jnp.concatenate([edges.reshape(splines, -1, n), ends, raw[:, 2 * count :], ends], 1)
 
     inside = (value > low) & (value < high)
     value = jnp.clip(value, low, high)
@@ -136,8 +139,14 @@ def _find_bins(value: Values, raw: RawParameters, grid: Grid, edge_axis: int) ->
     x_row, y_row, slope_row = 0, count + 1, 2 * count + 2
     rows = np.array([x_row, x_row + 1, y_row, y_row + 1, slope_row, slope_row + 1])
     found = jnp.take_along_axis(table, at + rows[:, None], axis=1)
-    left, right, bottom, top, slope_left, slope_right = (found[:, i] for i in range(6))
+    left, right, bottom, top = (found[:, i] for i in range(4))
+    slope_left, slope_right = (_slope(found[:, i]) for i in (4, 5))
     return _Bins(inside, value, left, right - left, bottom, top - bottom, slope_left, slope_right)
+
+
+def _slope(raw: Values) -> Values:
+    """Of a knot; 1 where the parameter is zero."""
+    return jax.nn.softplus(raw + _SLOPE_OFFSET) + MIN_SLOPE
 
 
 def _denominator(bins: _Bins, mean_slope: Values, t: Values) -> Values:

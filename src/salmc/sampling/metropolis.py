@@ -117,20 +117,30 @@ def independence(
     point_p, point_w = (jnp.take_along_axis(v, picked, axis=1)[:, 0] for v in (log_p, log_w))
 
     def step(
-        state: ChainState, inputs: tuple[Array, ...]
-    ) -> tuple[ChainState, tuple[Array, Array, Array]]:
-        point, point_p, point_w, total, others, threshold = inputs
+        carry: tuple[Array, Array], inputs: tuple[Array, ...]
+    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        log_weight, origin = carry
+        number, weight, total, others, threshold = inputs
         # Where the weights are all zero this is NaN or −inf: rejected.
-        accepted = threshold <= total - jnp.logaddexp(others, state.log_weight)
-        state = ChainState(
-            jnp.where(accepted[:, None], point, state.points),
-            jnp.where(accepted, point_p, state.log_density),
-            jnp.where(accepted, point_w, state.log_weight),
-        )
-        return state, (state.points, state.log_density, accepted)
+        accepted = threshold <= total - jnp.logaddexp(others, log_weight)
+        log_weight = jnp.where(accepted, weight, log_weight)
+        origin = jnp.where(accepted, number, origin)
+        return (log_weight, origin), (origin, accepted)
 
-    inputs = (point, point_p, point_w, total, others, noise.log_uniform[:, 0])
-    state, (points, values, accepted) = jax.lax.scan(step, state, inputs)
+    # The scan, whose every step costs more than its arithmetic, only finds at which step the point
+    # of each chain was proposed; 0 is where it began.
+    numbers = jnp.arange(1, len(point) + 1)
+    inputs = (numbers, point_w, total, others, noise.log_uniform[:, 0])
+    start = (state.log_weight, jnp.zeros(state.log_weight.shape, numbers.dtype))
+    (log_weight, _), (origin, accepted) = jax.lax.scan(step, start, inputs)
+    points, values = (
+        jnp.take_along_axis(jnp.concatenate([first[None], ahead]), rows, axis=0)
+        for first, ahead, rows in (
+            (state.points, point, origin[..., None]),
+            (state.log_density, point_p, origin),
+        )
+    )
+    state = ChainState(points[-1], values[-1], log_weight)
     return state, Steps(points, values, accepted, jnp.sum(~valid))
 
 

@@ -23,6 +23,9 @@ _PANELS = LINES[:4]
 _EARLY = 100
 """Draws after which MMD is compared in the words."""
 
+_HIDES = 1.5
+"""ESS beyond this many times the draws that MMD speaks of is called out."""
+
 
 def jobs(plan: Plan) -> list[Job]:
     """Chains of every sampler."""
@@ -69,16 +72,27 @@ def words(results: Results) -> list[str]:
     sentences = []
     exact = found.get("exact draws")
     if exact is not None:
-        told = []
+        told, hidden = [], []
         for title, record in found.items():
-            if title != "exact draws":
-                share = record.arrays["mmd"][-1] / exact.arrays["mmd"][-1]
-                told.append(f"{title} {number(share, 2)} ×")
+            if title == "exact draws":
+                continue
+            share = record.arrays["mmd"][-1] / exact.arrays["mmd"][-1]
+            told.append(f"{title} {number(share, 2)} ×")
+            # MMD falls as 1/√n, so that many exact draws would have the same.
+            worth = float(record.arrays["times"][-1] / share**2)
+            if record.figure("ess") > _HIDES * worth:
+                ess = number(record.figure("ess"))
+                hidden.append(f"{title} has ESS {ess} and the MMD of {worth:,.0f} exact draws")
         sentences.append(
             "MMD of all draws of one chain, over that of as many exact draws: "
             + ", ".join(told)
             + "."
         )
+        if hidden:
+            sentences.append(
+                f"{'; '.join(hidden)}: ESS, which is of the coordinates, does not see how rarely "
+                "a chain goes from mode to mode."
+            )
     between = [
         f"{title} {percent(record.figure('between_modes'))}" for title, record in found.items()
     ]

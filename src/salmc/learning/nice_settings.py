@@ -53,4 +53,4 @@ def nice_settings(dim: int) -> NICESettings:
     checks.integer("dim", dim, 1)
     if dim <= _FEW_DIMENSIONS:
         return NICESettings()
-    return NICESettings(approach=16, velocity=4.0)
+    return NICESettings(approach=16, velocity=4.0, steps=6000)

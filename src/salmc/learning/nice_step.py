@@ -6,15 +6,15 @@ independent draws come from the chain *without* it, always forwards:
     (x_m, x)     x from the buffer, x_m after m steps of f
     (z_m, z_b)   z_b from N(0, I) after b steps, which no gradient passes; z_m after m more
 
-b and m are random. The critic sees them beside pairs of the buffer (`pair_critic`), `critic_steps`
-times; then the kernel takes one step on
+b and m are random, b the same for all pairs of a step. The critic sees them beside pairs of the
+buffer (`pair_critic`), `critic_steps` times; then the kernel takes one step on
 
     E D(pairs) + velocity · E ½ |v'|² / dim v
 
 where v' is the velocity that comes out of the last step: f keeps volume, so that with x' ~ p and
 v' ~ N(0, I) every proposal would be accepted.
 
-All lengths are fixed, and steps beyond b and m are computed and not taken: one program for all.
+Steps beyond m are computed and not taken, so that one program serves all.
 """
 
 import dataclasses
@@ -121,9 +121,15 @@ def _starts(
     keys = jax.random.split(key, 5)
     rounds, batch, dim = settings.critic_steps + 1, settings.batch, kernel.dim
     rows = jax.random.randint(keys[0], (rounds, batch), 0, len(state.pool))
-    lengths = jax.random.randint(keys[1], (rounds,), 1, settings.approach + 1)
+    length = jax.random.randint(keys[1], (), 1, settings.approach + 1)
     noise = jax.random.normal(keys[2], (rounds * batch, dim))
-    arrived, _ = leap(kernel, keys[3], noise, jnp.repeat(lengths, batch), settings.approach)
+    # No gradient passes here, so the loop may be as long as it needs to be.
+    arrived = jax.lax.fori_loop(
+        0,
+        length,
+        lambda i, points: kernel.push(jax.random.fold_in(keys[3], i), points)[0],
+        noise,
+    )
     # A start that ran away is one of the buffer instead.
     arrived = arrived.reshape(rounds, batch, dim)
     real = state.pool[rows]

@@ -1,6 +1,6 @@
 """Faces: a Markov chain over photographs, CelebA's where the user has them."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -31,8 +31,21 @@ PAPER = (
 VERSION = 1
 KERNEL = "conv"
 
-FOLDERS = {"img_align_celeba": (64, True), "celeba": (64, True), "faces": (32, False)}
-"""Folders that are looked for, in this order, with pixels a side and whether in colour."""
+
+class Form(NamedTuple):
+    """How the images of a folder are read, and how long is trained on them."""
+
+    size: int
+    colour: bool
+    steps: int | None
+
+
+FOLDERS = {
+    "img_align_celeba": Form(64, True, None),
+    "celeba": Form(64, True, None),
+    "faces": Form(32, False, 3000),
+}
+"""Folders that are looked for, in this order. A few hundred faces need fewer steps."""
 
 SETTLED = 10
 """Draws that a chain from noise is given to become an image."""
@@ -50,16 +63,16 @@ _MOST_COMPARED = 2_000
 def jobs(plan: Plan) -> list[Job]:
     """One training for each seed, and a chain for each noise."""
     quick = plan.quick
-    folder, (size, colour) = _folder()
+    folder, form = _folder()
     found = []
     for seed in range(plan.number("seeds", 1, 1)):
         training = image_training(
             folder,
             KERNEL,
             seed,
-            steps=40 if quick else None,
-            size=size,
-            colour=colour,
+            steps=40 if quick else form.steps,
+            size=form.size,
+            colour=form.colour,
             seconds=60.0 if quick else 1800.0,
         )
         for noise, words_of_noise in NOISES.items():
@@ -151,7 +164,7 @@ def figure(results: Results) -> Figure | None:
     return made
 
 
-def _folder() -> tuple[str, tuple[int, bool]]:
+def _folder() -> tuple[str, Form]:
     """The first folder of faces that the user has; the last name where there is none."""
     try:
         place = user_folder()

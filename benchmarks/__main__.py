@@ -11,6 +11,7 @@ NAMES = (
     "affine_change",
     "mog10",
     "tuning",
+    "fit_time",
     "learned_kernels",
     "ablation",
     "a_nice_mc",

@@ -21,6 +21,9 @@ Settings = TypeVar("Settings", bound="TrainingSettings")
 _HIGH_DIMENSION = 4
 """Above this, half the batch: the flow is dearer, and so is the density as a rule."""
 
+_VERY_HIGH_DIMENSION = 20
+"""Above this, twice the steps."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
@@ -213,7 +216,8 @@ def default_settings(kernel_name: str, dim: int) -> LearningSettings:
         adversarial=0.0,
         likelihood=1.0,
         regression=1.0,
-        steps=1000,
+        # The last hundredths of acceptance come late, and points where chains stick go with them.
+        steps=1000 if dim <= _VERY_HIGH_DIMENSION else 2000,
         batch=512 if dim <= _HIGH_DIMENSION else 256,
         # In many dimensions larger steps leave noise in the splines that costs acceptance.
         learning_rate=3e-3 if dim <= _HIGH_DIMENSION else 5e-4,

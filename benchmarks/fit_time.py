@@ -1,8 +1,4 @@
-"""Where the time of a first `salmc.fit` goes, in a fresh process, and what a second one takes.
-
-The critic's share of a step is the difference between trainings with one and with two updates of
-the critic in each step, which have the rest in common.
-"""
+"""Where the time of a first `salmc.fit` goes, in a fresh process, and what a second one takes."""
 
 import json
 import subprocess
@@ -14,7 +10,6 @@ from benchmarks.common import record
 
 TARGET = "mog2"
 KERNELS = ("flow", "mlp")
-STEPS = 400
 
 
 def main() -> None:
@@ -34,17 +29,16 @@ def measure(kernel: str) -> dict[str, Any]:
 
     target = load_target(TARGET)
 
-    def fit(seed: int, **settings: Any) -> tuple[float, Any]:
+    def fit(seed: int) -> tuple[float, Any]:
         began = time.perf_counter()
-        options = {"kernel": kernel, "seed": seed, "settings": settings, "progress": False}
-        sampler = salmc.fit(target, **options)
+        sampler = salmc.fit(target, kernel=kernel, seed=seed, progress=False)
         return time.perf_counter() - began, sampler
 
     first, sampler = fit(0)
     draws = sampler.sample(32, 2000, metropolis=kernel == "flow", progress=False)
     again = sampler.sample(32, 2000, 1, metropolis=kernel == "flow", progress=False)
     second, _ = fit(1)
-    figures = {
+    return {
         "first_fit_seconds": first,
         "parts": sampler.seconds,
         "steps": int(sampler.history["step"][-1]),
@@ -52,19 +46,6 @@ def measure(kernel: str) -> dict[str, Any]:
         "sampling_compile_seconds": draws.compile_seconds,
         "seconds_of_64000_draws": again.seconds,
     }
-    if sampler.settings.get("adversarial"):
-        figures["critic_share"] = critic_share(fit)
-    return figures
-
-
-def critic_share(fit: Any) -> float:
-    """Of the seconds of a step with one update of the critic."""
-    seconds = {}
-    for count in (1, 2):
-        fit(0, steps=STEPS, critic_steps=count, patience=0)
-        _, sampler = fit(1, steps=STEPS, critic_steps=count, patience=0)
-        seconds[count] = sampler.seconds["training"]
-    return (seconds[2] - seconds[1]) / seconds[1]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ Every table and figure of the paper about sampling, run by `salmc reproduce`. Th
 are as printed in it; ours come from the runs named below each part. ESS is the paper's estimator
 with the true moments, of one chain; it cannot see bias, so a bias figure stands beside it. ESS per
 second counts all chains, without training and compilation, which are told apart. Times depend on
-the machine and on what else it does: compare rows of one table, not tables of different machines.
+the machine and on what else it does: jobs that were run apart cannot be compared in speed. The
+tables "Speed, in one run" can: their samplers took turns.
 """
 
 

@@ -55,7 +55,8 @@ def race_table(results: Results, targets: tuple[str, ...]) -> Table | None:
     if not lines:
         return None
     nuts = targets[0] in REGRESSIONS
-    columns: tuple[str, ...] = ("target", "sampler", "ESS", "ESS/s", "over A-NICE-MC")
+    columns: tuple[str, ...] = ("target", "sampler", "ESS")
+    columns += ("rms error of mean (sd)" if nuts else "MMD²", "ESS/s", "over A-NICE-MC")
     if nuts:
         columns += tuple(f"over NUTS, {mass}" for mass in MASS_MATRICES)
     columns += ("training or warm-up s",)
@@ -163,7 +164,10 @@ def _race(context: Context) -> dict[str, Any]:
 def _line(target: str, name: str, racers: dict[str, dict[str, Any]]) -> tuple[str, ...]:
     figures = racers[name]
     learned = not name.startswith("NUTS")
-    line = [target, name, number(figures["ess"]), number(figures["ess_per_second"])]
+    # ESS is blind to bias, which therefore stands beside it.
+    bias = figures.get("mmd_squared", figures.get("mean_error_rms"))
+    line = [target, name, number(figures["ess"]), number(bias, 2)]
+    line.append(number(figures["ess_per_second"]))
     line.append(_times(_ratio(racers, name, RIVAL)))
     overhead = number(figures["overhead_seconds"], 2)
     rivals = [nuts_title(mass) for mass in MASS_MATRICES]

@@ -105,7 +105,7 @@ def measure(draws: DrawsLike, seed: int = 0) -> Evidence:
         coordinates=coordinates,
         seconds=float(draws.seconds),
         compile_seconds=float(draws.compile_seconds),
-        warnings=tuple(draws.warnings),
+        warnings=(*draws.warnings, *_nowhere(values)),
         ess_per_second=(
             None if smallest_bulk is None else ess_per_second(smallest_bulk, draws.seconds)
         ),
@@ -154,6 +154,14 @@ def _coordinates(
     columns = (np.mean(sample, axis=0).tolist(), sd.tolist(), low, high)
     rows = zip(names, *columns, error, bulk, tail, agreement, strict=True)
     return tuple(Coordinate(*row) for row in rows)
+
+
+def _nowhere(log_density: np.ndarray) -> tuple[str, ...]:
+    """A warning if some draws are where the target is not."""
+    share = float(np.mean(log_density == -np.inf))
+    if share == 0:
+        return ()
+    return (f"{share:.2g} of the draws are where the density is zero or NaN.",)
 
 
 def _acceptance(draws: DrawsLike, log_density: np.ndarray, particles: bool) -> dict[str, Any]:

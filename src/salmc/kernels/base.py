@@ -16,11 +16,13 @@ A kernel is saved as its `description` and its array leaves in tree order (see
 """
 
 import abc
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Float, PRNGKeyArray
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from salmc.target import Point, Points, Scalar
 
@@ -51,6 +53,19 @@ class AbstractKernel(eqx.Module):
         """One proposal from each of n points."""
         return jax.vmap(self.propose)(jax.random.split(key, len(points)), points)
 
+    def forward_passes(
+        self, keys: Key[Array, " steps"], count: int
+    ) -> tuple[Any, Callable[[Any, Points], Points]]:
+        """What many steps of `propose_batch` from `count` points need, and the step itself.
+
+        Returns:
+            Inputs with a leading axis over the steps, and step(input, points), which does what
+            `propose_batch` does with that step's key. Whatever does not depend on the points can
+            be done for all steps at once, on the way to the inputs.
+        """
+        del count
+        return keys, self.propose_batch
+
 
 class AbstractTractableKernel(AbstractKernel):
     """A kernel whose proposal density is known, so that Metropolis-Hastings with it is exact."""
@@ -72,6 +87,13 @@ class AbstractTractableKernel(AbstractKernel):
         """Proposals and log q of each given its point, in one pass where that is quicker."""
         new = self.propose_batch(key, points)
         return new, self.log_densities(new, points)
+
+    def propose_ahead(
+        self, keys: Key[Array, " steps"], count: int
+    ) -> tuple[Float[Array, "steps count dim"], Float[Array, "steps count"]]:
+        """`count` proposals for each key and their log q, from a kernel that looks at no state."""
+        ignored = jnp.zeros((count, self.dim))
+        return jax.vmap(lambda key: self.propose_with_log_density(key, ignored))(keys)
 
 
 class AbstractVolumePreservingKernel(AbstractKernel):

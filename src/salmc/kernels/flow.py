@@ -12,13 +12,14 @@ References: Durkan et al., "Neural spline flows", NeurIPS 2019; Dinh, Sohl-Dicks
 "Density estimation using Real NVP", ICLR 2017.
 """
 
+import functools
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from salmc import checks
 from salmc.errors import ArgumentError
@@ -42,6 +43,10 @@ from salmc.kernels.spline import (
     wide_grid,
 )
 from salmc.target import Point, Points, Scalar
+
+_FEW_DIMENSIONS = 10
+"""Beyond it there are more layers, and draws cost enough that unrolled layers, which take some
+seconds longer to compile, pay off."""
 
 
 class FlowKernel(AbstractTractableKernel):
@@ -103,7 +108,7 @@ class FlowKernel(AbstractTractableKernel):
         conditional: bool = False,
     ):
         self.dim = checks.integer("dim", dim, 1)
-        layers = (4 if dim <= 10 else 6) if layers is None else layers
+        layers = (4 if dim <= _FEW_DIMENSIONS else 6) if layers is None else layers
         self.layers = checks.integer("layers", layers, 1)
         self.width = checks.integer("width", width, 1)
         self.depth = checks.integer("depth", depth, 1)
@@ -181,6 +186,15 @@ class FlowKernel(AbstractTractableKernel):
             )
         return self._propose(key, count, None)
 
+    def propose_ahead(
+        self, keys: Key[Array, " steps"], count: int
+    ) -> tuple[Float[Array, "steps count dim"], Float[Array, "steps count"]]:
+        noise = jax.vmap(lambda key: jax.random.normal(key, (self.dim, count)))(keys)
+        flat = jnp.moveaxis(noise, 1, 0).reshape(self.dim, -1)
+        new, log_scale = self._from_noise(flat, None, unroll=self.dim > _FEW_DIMENSIONS)
+        shape = (len(keys), count)
+        return new.T.reshape(*shape, -1), (_log_normal(flat) - log_scale).reshape(shape)
+
     def from_noise(self, noise: Points, points: Points) -> tuple[Points, Float[Array, " n"]]:
         """x' = T(ξ; x) and log |det ∂T/∂ξ|, for n pairs."""
         new, log_scale = self._from_noise(noise.T, self._seen(points))
@@ -210,20 +224,23 @@ class FlowKernel(AbstractTractableKernel):
         new, log_scale = self._from_noise(noise, state)
         return new.T, _log_normal(noise) - log_scale
 
-    def _from_noise(self, noise: Batch, state: Batch | None) -> tuple[Batch, LogScales]:
+    def _from_noise(
+        self, noise: Batch, state: Batch | None, unroll: bool = False
+    ) -> tuple[Batch, LogScales]:
+        # Compiled loops run on one core, so that only unrolled layers gain from this rule.
+        rule = functools.partial(spline_inverse, written_out=unroll)
+
         def layer(
             carry: tuple[Batch, LogScales], inputs: tuple[Network, Array]
         ) -> tuple[tuple[Batch, LogScales], None]:
             (points, total), (conditioner, order) = carry, inputs
-            points, log_scale = couple(
-                conditioner, points[order], state, self._grid, spline_inverse
-            )
+            points, log_scale = couple(conditioner, points[order], state, self._grid, rule)
             return (points, total + log_scale), None
 
         orders = np.argsort(_orders(self.dim, self.layers), axis=1)
         start = (noise, jnp.zeros(noise.shape[1], noise.dtype))
         inputs = (self.couplings, jnp.asarray(orders))
-        (points, total), _ = jax.lax.scan(layer, start, inputs, reverse=True)
+        (points, total), _ = jax.lax.scan(layer, start, inputs, reverse=True, unroll=unroll)
         if self.radial_network is not None and self.centre is not None:
             points, log_scale = stretch_radius(
                 self.radial_network, points, state, self._radial_grid, spline_inverse

@@ -13,13 +13,14 @@ which in whitened coordinates is the Gaussian with the pool's mean and covarianc
 The proposal density is not known: a Metropolis step with this kernel is not exact.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from salmc import checks
 from salmc.kernels.base import AbstractKernel
@@ -127,3 +128,27 @@ class MLPKernel(AbstractKernel):
 
     def propose_batch(self, key: PRNGKeyArray, points: Points) -> Points:
         return self.generate(points, self.sample_noise(key, len(points)))
+
+    def forward_passes(
+        self, keys: Key[Array, " steps"], count: int
+    ) -> tuple[Any, Callable[[Any, Points], Points]]:
+        # All products with ξ are one large product, and M is multiplied into the matrices before
+        # it: what is left for a step are the network's own products with x.
+        (first, *weights), (first_bias, *biases) = self.network.weights, self.network.biases
+        matrix, activation = self.calibration_matrix, self.network.activation
+        from_point, from_noise = first[:, : self.dim], first[:, self.dim :]
+        last = matrix @ weights[-1]
+        shift = matrix @ biases[-1] + self.calibration_shift[:, None]
+        noise = jax.vmap(lambda key: self.sample_noise(key, count))(keys)
+        rows = noise.reshape(-1, self.noise_dim).T
+        ahead = jnp.concatenate([from_noise, matrix @ self.noise_matrix]) @ rows
+        ahead = ahead + jnp.concatenate([first_bias, shift])
+        inputs = jnp.moveaxis(ahead.reshape(len(ahead), len(keys), count), 1, 0)
+
+        def step(ahead: Float[Array, "features n"], points: Points) -> Points:
+            hidden = activation(from_point @ points.T + ahead[: self.width])
+            for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+                hidden = activation(weight @ hidden + bias)
+            return (last @ hidden + ahead[self.width :]).T
+
+        return inputs, step

@@ -28,13 +28,15 @@ from salmc.sampling.metropolis import (
     Steps,
     hastings,
     independence,
-    proposals_ahead,
 )
 from salmc.target import AbstractTarget, Points
 
 BLOCK_PROPOSALS = 8192
 """Proposals of one block: enough for full speed on a CPU, few enough for its caches, for progress
 and for Ctrl-C."""
+
+_LARGEST = 1e19
+"""Whitened coordinates beyond it count as infinite; within, no squares or products overflow."""
 
 _WASTE = 0.1
 """Steps that may be computed in vain, as a share of those asked for, to share a trace."""
@@ -82,6 +84,7 @@ class Chains:
             step, and log densities are NaN.
         metropolis: whether proposals may be rejected.
         tries: proposals for each step, of which one may be taken.
+        densities: whether draws of forward passes have their log density; NaN if not.
         length: steps of one block.
         draws: steps to take.
         start: where the chains begin.
@@ -93,6 +96,7 @@ class Chains:
     target: AbstractTarget | None
     metropolis: bool
     tries: int
+    densities: bool
     length: int
     draws: int
     start: ChainState
@@ -118,7 +122,7 @@ class Chains:
         rows = self.tries + 1 if self.tries > 1 else 1
         noise = step_noise(self.key, jnp.array(first), self.length, rows, len(state.points))
         things = (self.kernel, self.whitening, self.target, state, noise)
-        return (*things, self.metropolis, self.tries)
+        return (*things, self.metropolis, self.tries, self.densities)
 
 
 @eqx.filter_jit
@@ -147,11 +151,13 @@ def advance(
     noise: Noise,
     metropolis: bool,
     tries: int,
+    densities: bool,
 ) -> tuple[ChainState, Steps]:
     """One step for each key of the noise; the steps' points are no longer whitened."""
-    log_density = _whitened_log_density(whitening, target)
+    wanted = target if metropolis or densities else None
+    log_density = _whitened_log_density(whitening, wanted)
     if not metropolis:
-        state, steps = _forward(kernel, whitening, state, noise.keys)
+        state, steps = _forward(kernel, state, noise.keys)
         flat = log_density(steps.points.reshape(-1, steps.points.shape[-1]))
         steps = steps._replace(log_density=flat.reshape(steps.log_density.shape))
     elif proposes_ahead(kernel):
@@ -202,24 +208,22 @@ def _whitened_log_density(whitening: Whitening, target: AbstractTarget | None) -
 
 
 def _forward(
-    kernel: AbstractKernel, whitening: Whitening, state: ChainState, keys: Key[Array, " steps"]
+    kernel: AbstractKernel, state: ChainState, keys: Key[Array, " steps"]
 ) -> tuple[ChainState, Steps]:
     """Every proposal is taken, unless it is not finite: then the chain stays."""
+    inputs: Any
+    if proposes_ahead(kernel):
+        inputs, propose = kernel.propose_ahead(keys, len(state.points))[0], lambda new, _: new
+    else:
+        inputs, propose = kernel.forward_passes(keys, len(state.points))
 
-    def step(
-        points: Points, given: tuple[PRNGKeyArray, Array | None]
-    ) -> tuple[Points, tuple[Array, Array]]:
-        key, new = given
-        if new is None:
-            new = kernel.propose_batch(key, points)
-        valid = jnp.all(jnp.isfinite(whitening.colour(new)), axis=-1)
+    def step(points: Points, given: Any) -> tuple[Points, tuple[Array, Array]]:
+        new = propose(given, points)
+        valid = jnp.all(jnp.abs(new) < _LARGEST, axis=-1)
         points = jnp.where(valid[:, None], new, points)
         return points, (points, valid)
 
-    proposals = None
-    if proposes_ahead(kernel):
-        proposals = proposals_ahead(kernel, state.points, keys)[0][:, 0]
-    last, (points, valid) = jax.lax.scan(step, state.points, (keys, proposals))
+    last, (points, valid) = jax.lax.scan(step, state.points, inputs)
     steps = Steps(points, jnp.zeros(valid.shape), valid, jnp.sum(~valid))
     return state._replace(points=last), steps
 

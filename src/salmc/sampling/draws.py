@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from salmc import checks
+from salmc.sampling.deferred import DeferredLogDensity
 from salmc.target import AbstractTarget
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class Draws:
     Attributes:
         positions: (chain, draw, dim). For a mover each particle is a chain and each draw a kept
             step, so `positions[:, -1]` is where the particles ended.
-        log_density: (chain, draw), unnormalised.
+        log_density: (chain, draw), unnormalised; given as None, it is found when first asked for.
         accepted: (chain, draw) of bool where there was a Metropolis step, else None.
         seconds: wall time of the sampling, without compilation.
         kind: "chains" if each chain's path is a sample, "particles" if the last cloud is.
@@ -36,7 +37,7 @@ class Draws:
     """
 
     positions: np.ndarray
-    log_density: np.ndarray
+    log_density: np.ndarray | Any
     seconds: float
     kind: Literal["chains", "particles"] = "chains"
     accepted: np.ndarray | None = None
@@ -55,7 +56,7 @@ class Draws:
                 "positions", "an array of shape (chain, draw, dim)", np.shape(self.positions)
             )
         for name in ("log_density", "accepted"):
-            value = getattr(self, name)
+            value = vars(self)[name]  # not getattr, which would compute it
             if value is not None and np.shape(value) != self.positions.shape[:2]:
                 checks.fail(name, f"of shape {self.positions.shape[:2]}", np.shape(value))
         checks.choice("kind", self.kind, ("chains", "particles"))
@@ -109,3 +110,7 @@ class Draws:
         from salmc.sampling.store import load_draws
 
         return load_draws(path, target)
+
+
+# After the class, whose decorator would take it for the field's default.
+Draws.log_density = DeferredLogDensity()

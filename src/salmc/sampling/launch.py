@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
-from salmc.errors import TargetError
+from salmc.errors import TargetError, reason
 from salmc.kernels.base import AbstractKernel, is_exact
 from salmc.kernels.whitening import Whitening
 from salmc.sampling.chain import Block, Chains, block_length, proposes_ahead, start_state
@@ -31,8 +31,11 @@ def launch(
     metropolis: bool,
     tries: int,
     start: Any,
+    densities: bool = True,
 ) -> tuple[Chains, float]:
     """Chains that are ready to run, and the seconds that compilation took.
+
+    `densities` is that of `Chains`; the other arguments are those of `Sampler.sample`.
 
     Raises:
         ArgumentError: if the arguments make no sense for this kernel.
@@ -55,7 +58,18 @@ def launch(
         state = start_state(kernel, whitening, target, points, metropolis)
         values = np.asarray(state.log_density)
         length = block_length(chains, draws, tries)
-        ready = Chains(kernel, whitening, target, metropolis, tries, length, draws, state, step_key)
+        ready = Chains(
+            kernel,
+            whitening,
+            target,
+            metropolis=metropolis,
+            tries=tries,
+            densities=densities,
+            length=length,
+            draws=draws,
+            start=state,
+            key=step_key,
+        )
         ready.compile()
     except jax.errors.JaxRuntimeError as error:
         raise TargetError(f"The target failed at the start: {reason(error)}") from error
@@ -74,20 +88,17 @@ class Tally:
     Attributes:
         draws: steps that were done.
         invalid: proposals that were not finite.
-        zero_density: draws at which the density is zero or NaN.
         accepted: proposals taken by each chain.
     """
 
     draws: int = 0
     invalid: int = 0
-    zero_density: int = 0
     accepted: np.ndarray | int = 0
 
     def add(self, block: Block) -> None:
         """Count one more block."""
         self.draws += len(block)
         self.invalid += block.invalid
-        self.zero_density += int(np.sum(block.log_density == -np.inf))
         self.accepted = self.accepted + np.sum(block.accepted, axis=0)
 
     @property
@@ -114,9 +125,6 @@ class Tally:
                 f"{self.invalid} proposals were NaN or infinite; the chains stayed where they "
                 "were. Train the kernel longer, or with a smaller learning rate."
             )
-        if self.zero_density:
-            share = self.zero_density / (self.draws * count)
-            found.append(f"{share:.2g} of the draws are where the density is zero or NaN.")
         stuck = int(np.sum(self.acceptance == 0))
         if chains.metropolis and stuck and self.draws >= _STUCK_DRAWS:
             found.append(
@@ -138,12 +146,6 @@ def run_settings(chains: Chains, seed: int, start: Any) -> dict[str, Any]:
         "kernel": chains.kernel.name,
         "exact": chains.metropolis and is_exact(type(chains.kernel)),
     }
-
-
-def reason(error: Exception) -> str:
-    """The last line of a runtime error: the user's own message, without the traceback."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
 
 
 def _check_tries(kernel: AbstractKernel, tries: int, metropolis: bool) -> None:

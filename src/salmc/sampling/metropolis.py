@@ -106,8 +106,9 @@ def independence(
     tries: int,
 ) -> tuple[ChainState, Steps]:
     """All proposals of all steps in one batch, then the accept scan."""
-    dim = state.points.shape[1]
-    new, log_q = proposals_ahead(kernel, state.points, noise.keys, tries)
+    chains, dim = state.points.shape
+    new, log_q = kernel.propose_ahead(noise.keys, tries * chains)
+    new, log_q = new.reshape(-1, tries, chains, dim), log_q.reshape(-1, tries, chains)
     log_p = log_density(new.reshape(-1, dim)).reshape(log_q.shape)
     valid = jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(log_q)
     log_w = jnp.where(valid, log_p - log_q, -jnp.inf)
@@ -153,19 +154,6 @@ def _pick(
     # The largest of log w_j plus Gumbel noise, −log(−log U).
     picked = jnp.argmax(log_w - jnp.log(-log_uniform), axis=1, keepdims=True)
     return jax.nn.logsumexp(log_w, axis=1), picked
-
-
-def proposals_ahead(
-    kernel: AbstractTractableKernel,
-    points: Float[Array, "chains dim"],
-    keys: Key[Array, " steps"],
-    tries: int = 1,
-) -> tuple[Float[Array, "steps tries chains dim"], Float[Array, "steps tries chains"]]:
-    """Proposals and log q for every step, from a kernel that does not look at the state."""
-    chains, dim = points.shape
-    ignored = jnp.tile(points, (tries, 1))
-    new, log_q = jax.vmap(lambda key: kernel.propose_with_log_density(key, ignored))(keys)
-    return new.reshape(-1, tries, chains, dim), log_q.reshape(-1, tries, chains)
 
 
 def _propose(

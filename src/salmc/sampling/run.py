@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
-from salmc.errors import TargetError
+from salmc.errors import TargetError, reason
 from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover
 from salmc.movers.start import find_start
@@ -84,7 +84,7 @@ def run(
         except KeyboardInterrupt:
             warnings.append(f"Interrupted at step {done} of {steps}.")
         except jax.errors.JaxRuntimeError as error:
-            warnings.append(f"The target failed after step {done}: {_reason(error)}")
+            warnings.append(f"The target failed after step {done}: {reason(error)}")
     seconds = time.perf_counter() - compiled
     if not positions:
         raise TargetError(warnings[0])
@@ -142,9 +142,3 @@ def mover_settings(mover: AbstractMover) -> dict[str, Any]:
         elif value is None or isinstance(value, (bool, int, float, str)):
             settings[name] = value
     return settings
-
-
-def _reason(error: Exception) -> str:
-    """The last line of a runtime error: the user's own message, without the traceback."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__

@@ -13,14 +13,14 @@ import numpy as np
 
 from salmc import checks
 from salmc.diagnostics.arrays import subset
-from salmc.errors import OutputError, TargetError
+from salmc.errors import OutputError, TargetError, reason
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.image import AbstractImageKernel
 from salmc.kernels.whitening import Whitening
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.draws import Draws
 from salmc.sampling.kernel_file import StoredKernel, read_kernel, write_kernel
-from salmc.sampling.launch import Tally, launch, reason, run_settings
+from salmc.sampling.launch import Tally, launch, run_settings
 from salmc.target import AbstractTarget
 
 if TYPE_CHECKING:
@@ -99,8 +99,9 @@ class Sampler:
             progress: True for a bar, False for silence, or a reporter.
 
         Returns:
-            Draws without burn-in. If the run is interrupted by Ctrl-C or the target fails, those
-            made until then, with a warning.
+            Draws without burn-in. Forward passes do not call the target at all: `log_density` is
+            found when it is first asked for. If the run is interrupted by Ctrl-C or the target
+            fails, the draws made until then, with a warning.
         """
         ready, compile_seconds = launch(
             self.kernel,
@@ -113,10 +114,11 @@ class Sampler:
             metropolis=metropolis,
             tries=tries,
             start=start,
+            densities=metropolis,
         )
         number = ready.start.points.dtype
         positions = np.empty((chains, draws, self.kernel.dim), number)
-        log_density = np.empty((chains, draws), number)
+        log_density = np.empty((chains, draws), number) if metropolis else None
         accepted = np.empty((chains, draws), bool)
         tally, interruption = Tally(), []
         began = time.perf_counter()
@@ -126,8 +128,9 @@ class Sampler:
                 for block in ready.blocks():
                     at = slice(tally.draws, tally.draws + len(block))
                     positions[:, at] = block.positions.swapaxes(0, 1)
-                    log_density[:, at] = block.log_density.T
                     accepted[:, at] = block.accepted.T
+                    if log_density is not None:
+                        log_density[:, at] = block.log_density.T
                     tally.add(block)
                     report.advance(len(block), **tally.figures(ready))
             except KeyboardInterrupt:
@@ -141,7 +144,7 @@ class Sampler:
                 interruption.append(sentence)
         return Draws(
             positions=positions[:, : tally.draws],
-            log_density=log_density[:, : tally.draws],
+            log_density=None if log_density is None else log_density[:, : tally.draws],
             seconds=time.perf_counter() - began,
             accepted=accepted[:, : tally.draws] if metropolis else None,
             method=self.method,

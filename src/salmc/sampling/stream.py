@@ -15,12 +15,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from salmc.errors import TargetError
+from salmc.errors import TargetError, reason
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.atomic import check_place, new_folder
 from salmc.sampling.draws import Draws
 from salmc.sampling.growing_store import GrowingStore
-from salmc.sampling.launch import Tally, launch, reason, run_settings
+from salmc.sampling.launch import Tally, launch, run_settings
 from salmc.sampling.running import RunningMoments, Thinning
 from salmc.sampling.sampler import Sampler
 

@@ -157,6 +157,17 @@ def test_one_point_and_batches_agree(name):
     np.testing.assert_allclose(eqx.filter_jit(kernel.propose)(key, points[0]), one, atol=1e-5)
 
 
+@pytest.mark.parametrize("dim", [2, 11])
+def test_proposals_made_ahead_are_those_of_each_key(dim):
+    kernel, keys = bent({"dim": dim, "layers": 2}), jax.random.split(jax.random.key(1), 3)
+    new, log_q = eqx.filter_jit(lambda kernel: kernel.propose_ahead(keys, COUNT))(kernel)
+    points = jnp.zeros((COUNT, dim))
+    for i, key in enumerate(keys):
+        expected, expected_log_q = propose_with_log_density(kernel, key, points)
+        np.testing.assert_allclose(new[i], expected, atol=1e-4)
+        np.testing.assert_allclose(log_q[i], expected_log_q, atol=2e-3)
+
+
 @every_shape
 def test_looks_at_the_state_only_if_it_says_so(shape):
     kernel = bent(shape)

@@ -81,6 +81,22 @@ def test_one_point_and_batches_agree():
     np.testing.assert_array_equal(kernel.propose(key, x[0]), kernel.propose_batch(key, x)[0])
 
 
+@pytest.mark.parametrize("depth", [1, 3])
+def test_forward_passes_are_proposals_one_after_the_other(depth):
+    kernel = MLPKernel(jax.random.key(0), 3, depth=depth, width=16, noise_scale=2.0)
+    generator = np.random.default_rng(0)
+    kernel = jax.tree.map(
+        lambda leaf: leaf + jnp.asarray(generator.normal(scale=0.3, size=leaf.shape), leaf.dtype),
+        kernel,
+    )
+    keys, points = jax.random.split(jax.random.key(1), 4), start(5, 3)
+    inputs, step = kernel.forward_passes(keys, 5)
+    for i, key in enumerate(keys):
+        expected = kernel.propose_batch(key, points)
+        points = step(inputs[i], points)
+        np.testing.assert_allclose(points, expected, rtol=1e-4, atol=1e-4)
+
+
 def test_three_sets_of_weights_share_one_trace():
     traces = []
 

@@ -59,6 +59,15 @@ def test_the_inverse_undoes_the_spline(scale):
     np.testing.assert_allclose(inverse_log_slope, -log_slope, atol=1e-6)
 
 
+@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0, 100.0])
+def test_the_inverse_written_out_is_the_inverse(scale):
+    y, raw = splines(scale)
+    for plain, quick in zip(
+        spline_inverse(y, raw, GRID), spline_inverse(y, raw, GRID, written_out=True), strict=True
+    ):
+        np.testing.assert_allclose(quick, plain, atol=1e-9)
+
+
 def test_knots_of_zeros_stand_on_the_grid():
     # Steeper in the one bin between two knots of the grid, and nowhere else left of it.
     grid = wide_grid(BINS, 10.0)

@@ -88,11 +88,6 @@ def run(
     seconds = time.perf_counter() - compiled
     if not positions:
         raise TargetError(warnings[0])
-    if np.any(~np.isfinite(log_density[-1])):
-        share = np.mean(~np.isfinite(log_density[-1]))
-        warnings.append(
-            f"{share:.0%} of the particles ended where the log density is NaN or the density zero."
-        )
     return Draws(
         positions=np.stack(positions, axis=1),
         log_density=np.stack(log_density, axis=1),

@@ -1,0 +1,89 @@
+"""The log density of draws, which forward passes leave for later."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from salmc.errors import TargetError
+from salmc.kernels.whitening import Whitening
+from salmc.sampling.draws import Draws
+from salmc.sampling.sampler import Sampler
+from salmc.target import Target
+from simple_kernels import Independent
+
+POSITIONS = np.random.default_rng(0).normal(size=(3, 5, 2)).astype(np.float32)
+EXPECTED = -0.5 * np.sum(POSITIONS**2, axis=2)
+
+
+def counted():
+    """A black box, and the number of points it has seen so far."""
+    seen = [0]
+
+    def log_density(points):
+        seen[0] += len(points)
+        return -0.5 * np.sum(np.asarray(points) ** 2, axis=1)
+
+    return Target.from_numpy(log_density, 2), seen
+
+
+def test_forward_passes_do_not_call_the_target():
+    target, seen = counted()
+    pool = np.asarray(jax.random.normal(jax.random.key(0), (100, 2)))
+    sampler = Sampler(Independent(2), target, Whitening.fit(jnp.asarray(pool)), pool)
+    draws = sampler.sample(chains=4, draws=64, progress=False)
+    assert seen[0] == 0
+    expected = -0.5 * np.sum(draws.positions**2, axis=2)
+    np.testing.assert_allclose(draws.log_density, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_is_computed_once():
+    target, seen = counted()
+    draws = Draws(POSITIONS, None, seconds=1.0, target=target)
+    assert seen[0] == 0
+    first = draws.log_density
+    np.testing.assert_allclose(first, EXPECTED, rtol=1e-5)
+    asked = seen[0]
+    assert draws.log_density is first
+    assert seen[0] == asked >= 15
+
+
+def test_batches_cover_every_draw_once(monkeypatch):
+    monkeypatch.setattr("salmc.sampling.deferred._BATCH", 4)
+    target, _ = counted()
+    draws = Draws(POSITIONS, None, seconds=1.0, target=target)
+    np.testing.assert_allclose(draws.log_density, EXPECTED, rtol=1e-5)
+
+
+def test_what_is_given_stays():
+    target, seen = counted()
+    draws = Draws(POSITIONS, np.ones((3, 5)), seconds=1.0, target=target)
+    copy = dataclasses.replace(draws, seconds=2.0)
+    assert np.all(copy.log_density == 1)
+    assert seen[0] == 0
+
+
+def test_without_a_target_it_is_not_known():
+    assert np.all(np.isnan(Draws(POSITIONS, None, seconds=1.0).log_density))
+
+
+def test_a_target_that_fails_says_so_and_the_draws_stay():
+    def fail(points):
+        raise RuntimeError("the telescope is closed")
+
+    draws = Draws(POSITIONS, None, seconds=1.0, target=Target.from_numpy(fail, 2))
+    with pytest.raises(TargetError, match="the telescope is closed"):
+        _ = draws.log_density
+    assert draws.positions is POSITIONS
+
+
+def test_draws_where_the_density_is_zero_are_told_in_the_summary():
+    half = Target(lambda x: jnp.where(x[0] > 0, -0.5 * jnp.sum(x**2), -jnp.inf), 2, name="half")
+    positions = np.random.default_rng(1).normal(size=(4, 100, 2))
+    positions[:, :, 0] = np.abs(positions[:, :, 0])
+    positions[0, :40, 0] *= -1
+    told = Draws(positions, None, seconds=1.0, target=half).summary()
+    assert not told.verdict.trustworthy
+    assert "0.1 of the draws are where the density is zero" in str(told)

@@ -33,6 +33,7 @@ from salmc.kernels.layers import (
     numpy_generator,
     stretch_radius,
 )
+from salmc.kernels.noise import normal
 from salmc.kernels.spline import (
     MIN_SHARE,
     Grid,
@@ -189,7 +190,7 @@ class FlowKernel(AbstractTractableKernel):
     def propose_ahead(
         self, keys: Key[Array, " steps"], count: int
     ) -> tuple[Float[Array, "steps count dim"], Float[Array, "steps count"]]:
-        noise = jax.vmap(lambda key: jax.random.normal(key, (self.dim, count)))(keys)
+        noise = jax.vmap(lambda key: normal(key, (self.dim, count)))(keys)
         flat = jnp.moveaxis(noise, 1, 0).reshape(self.dim, -1)
         new, log_scale = self._from_noise(flat, None, unroll=self.dim > _FEW_DIMENSIONS)
         shape = (len(keys), count)
@@ -220,7 +221,7 @@ class FlowKernel(AbstractTractableKernel):
     def _propose(
         self, key: PRNGKeyArray, count: int, state: Batch | None
     ) -> tuple[Points, Float[Array, " n"]]:
-        noise = jax.random.normal(key, (self.dim, count))
+        noise = normal(key, (self.dim, count))
         new, log_scale = self._from_noise(noise, state)
         return new.T, _log_normal(noise) - log_scale
 

@@ -25,6 +25,7 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray
 from salmc import checks
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Network, network, numpy_generator
+from salmc.kernels.noise import normal
 from salmc.target import Point, Points
 
 _LAST_GAIN = 0.1
@@ -121,7 +122,7 @@ class MLPKernel(AbstractKernel):
 
     def sample_noise(self, key: PRNGKeyArray, count: int) -> Float[Array, "n noise_dim"]:
         """ξ ~ N(0, σ² I), for n points."""
-        return self.noise_scale * jax.random.normal(key, (count, self.noise_dim))
+        return self.noise_scale * normal(key, (count, self.noise_dim))
 
     def propose(self, key: PRNGKeyArray, x: Point) -> Point:
         return self.propose_batch(key, x[None])[0]
@@ -133,22 +134,20 @@ class MLPKernel(AbstractKernel):
         self, keys: Key[Array, " steps"], count: int
     ) -> tuple[Any, Callable[[Any, Points], Points]]:
         # All products with ξ are one large product, and M is multiplied into the matrices before
-        # it: what is left for a step are the network's own products with x.
-        (first, *weights), (first_bias, *biases) = self.network.weights, self.network.biases
+        # it: what is left for a step are the network's own products with x. Points are rows here.
         matrix, activation = self.calibration_matrix, self.network.activation
-        from_point, from_noise = first[:, : self.dim], first[:, self.dim :]
-        last = matrix @ weights[-1]
-        shift = matrix @ biases[-1] + self.calibration_shift[:, None]
+        first, *hidden, last = [weight.T for weight in self.network.weights]
+        first_bias, *biases, last_bias = [bias[:, 0] for bias in self.network.biases]
+        from_point, from_noise = first[: self.dim], first[self.dim :]
+        last = last @ matrix.T
         noise = jax.vmap(lambda key: self.sample_noise(key, count))(keys)
-        rows = noise.reshape(-1, self.noise_dim).T
-        ahead = jnp.concatenate([from_noise, matrix @ self.noise_matrix]) @ rows
-        ahead = ahead + jnp.concatenate([first_bias, shift])
-        inputs = jnp.moveaxis(ahead.reshape(len(ahead), len(keys), count), 1, 0)
+        inputs = noise @ jnp.concatenate([from_noise, self.noise_matrix.T @ matrix.T], axis=1)
+        inputs += jnp.concatenate([first_bias, matrix @ last_bias + self.calibration_shift])
 
-        def step(ahead: Float[Array, "features n"], points: Points) -> Points:
-            hidden = activation(from_point @ points.T + ahead[: self.width])
-            for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
-                hidden = activation(weight @ hidden + bias)
-            return (last @ hidden + ahead[self.width :]).T
+        def step(ahead: Float[Array, "n features"], points: Points) -> Points:
+            values = activation(points @ from_point + ahead[:, : self.width])
+            for weight, bias in zip(hidden, biases, strict=True):
+                values = activation(values @ weight + bias)
+            return values @ last + ahead[:, self.width :]
 
         return inputs, step

@@ -26,6 +26,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from salmc import checks
 from salmc.kernels.base import AbstractVolumePreservingKernel
 from salmc.kernels.layers import Network, network, numpy_generator
+from salmc.kernels.noise import normal
 from salmc.target import Point, Points
 
 Velocities = Float[Array, "n velocity_dim"]
@@ -145,7 +146,7 @@ class NICEKernel(AbstractVolumePreservingKernel):
 
     def sample_velocities(self, key: PRNGKeyArray, count: int) -> Velocities:
         """v ~ N(0, I), for n points."""
-        return jax.random.normal(key, (count, self.velocity_dim))
+        return normal(key, (count, self.velocity_dim))
 
     def propose(self, key: PRNGKeyArray, x: Point) -> Point:
         return self.propose_batch(key, x[None])[0]

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from salmc import checks
+from salmc.compiled import make_room
 from salmc.kernels.base import AbstractKernel
 from salmc.learning.a_nice_mc import a_nice_mc
 from salmc.learning.al_mc import al_mc
@@ -82,6 +83,7 @@ def fit(
         >>> draws.positions.shape
         (4, 100, 2)
     """
+    make_room()
     checks.choice("method", method, tuple(METHODS))
     kernel = default_kernel(method) if kernel is None else kernel
     common: dict[str, Any] = {

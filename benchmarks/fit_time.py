@@ -1,6 +1,7 @@
 """Where the time of a first `salmc.fit` goes, in a fresh process, and what a second one takes."""
 
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -38,7 +39,9 @@ def measure(kernel: str) -> dict[str, Any]:
     draws = sampler.sample(32, 2000, metropolis=kernel == "flow", progress=False)
     again = sampler.sample(32, 2000, 1, metropolis=kernel == "flow", progress=False)
     second, _ = fit(1)
+    share = critic_share(target) if kernel == "mlp" else 0.0  # the flow has no critic by default
     return {
+        "critic_share_of_training": share,
         "first_fit_seconds": first,
         "parts": sampler.seconds,
         "steps": int(sampler.history["step"][-1]),
@@ -46,6 +49,21 @@ def measure(kernel: str) -> dict[str, Any]:
         "sampling_compile_seconds": draws.compile_seconds,
         "seconds_of_64000_draws": again.seconds,
     }
+
+
+def critic_share(target: Any, turns: int = 3, steps: int = 1000) -> float:
+    """The part of a step of the MLP kernel that is the critic's, by steps with three of them."""
+    import salmc
+
+    seconds: dict[int, list[float]] = {1: [], 3: []}
+    for turn in range(turns + 1):
+        for critic_steps, taken in seconds.items():
+            settings = {"critic_steps": critic_steps, "steps": steps, "patience": 0}
+            sampler = salmc.fit(target, kernel="mlp", settings=settings, seed=turn, progress=False)
+            if turn:  # the first one compiles
+                taken.append(sampler.seconds["training"])
+    one, three = (statistics.median(taken) for taken in seconds.values())
+    return (three - one) / 2 / one
 
 
 if __name__ == "__main__":

@@ -51,9 +51,10 @@ def make_draws(kind="chains", target=None, chains=6, draws=20, **options):
 @pytest.mark.parametrize("with_flags", [True, False])
 def test_everything_comes_back_exactly(tmp_path, kind, target, with_flags):
     flags = np.random.default_rng(1).random((6, 20)) > 0.5 if with_flags else None
-    draws = make_draws(kind, target, accepted=flags)
+    seen = np.random.default_rng(2).normal(size=(7, 3)) if with_flags else None
+    draws = make_draws(kind, target, accepted=flags, seen=seen)
     loaded = Draws.load(draws.save(tmp_path / "draws.zarr"), target)
-    for name in ("positions", "log_density", "steps", "accepted"):
+    for name in ("positions", "log_density", "steps", "accepted", "seen"):
         before, after = getattr(draws, name), getattr(loaded, name)
         if before is None:
             assert after is None

@@ -32,6 +32,7 @@ _ARRAYS = {
     "log_density": ("particle", "kept_step"),
     "accepted": ("particle", "kept_step"),
     "steps": ("kept_step",),
+    "seen": ("seen_point", "coordinate_index"),
 }
 _RECORDED = ("seconds", "kind", "method", "settings", "burn_in", "compile_seconds", "warnings")
 

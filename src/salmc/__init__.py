@@ -10,11 +10,13 @@ The folders are the way of the data:
     diagnostics/       ESS, R-hat, MMD, Stein discrepancies; a summary with a verdict
     report/            pictures
     cli/               the `salmc` command
+
+Names are imported when they are first used: `import salmc` and `salmc --help` wait for nothing.
 """
 
-from importlib.metadata import version
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from salmc import diagnostics, kernels, learning, movers, targets
 from salmc.errors import (
     ArgumentError,
     NotDifferentiableError,
@@ -22,14 +24,17 @@ from salmc.errors import (
     SalmcError,
     TargetError,
 )
-from salmc.learning.fit import fit
-from salmc.sampling.draws import Draws
-from salmc.sampling.folder import RunFolder, open_run
-from salmc.sampling.run import run
-from salmc.sampling.sampler import Sampler, load
-from salmc.target import AbstractTarget, Target
 
-__version__ = version("salmc")
+if TYPE_CHECKING:
+    from salmc import diagnostics, kernels, learning, movers, targets
+    from salmc.learning.fit import fit
+    from salmc.sampling.draws import Draws
+    from salmc.sampling.folder import RunFolder, open_run
+    from salmc.sampling.run import run
+    from salmc.sampling.sampler import Sampler, load
+    from salmc.target import AbstractTarget, Target
+
+    __version__: str
 
 __all__ = [
     "AbstractTarget",
@@ -52,3 +57,35 @@ __all__ = [
     "run",
     "targets",
 ]
+
+_HOMES = {
+    "AbstractTarget": "salmc.target",
+    "Draws": "salmc.sampling.draws",
+    "RunFolder": "salmc.sampling.folder",
+    "Sampler": "salmc.sampling.sampler",
+    "Target": "salmc.target",
+    "fit": "salmc.learning.fit",
+    "load": "salmc.sampling.sampler",
+    "open_run": "salmc.sampling.folder",
+    "run": "salmc.sampling.run",
+}
+_FOLDERS = ("diagnostics", "kernels", "learning", "movers", "targets")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+    elif name in _FOLDERS:
+        value = importlib.import_module(f"salmc.{name}")
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("salmc")
+    else:
+        raise AttributeError(f"module 'salmc' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

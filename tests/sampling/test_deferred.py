@@ -5,9 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from salmc.errors import TargetError
 from salmc.kernels.whitening import Whitening
 from salmc.sampling.draws import Draws
 from salmc.sampling.sampler import Sampler
@@ -69,14 +67,24 @@ def test_without_a_target_it_is_not_known():
     assert np.all(np.isnan(Draws(POSITIONS, None, seconds=1.0).log_density))
 
 
-def test_a_target_that_fails_says_so_and_the_draws_stay():
+def test_a_target_that_fails_leaves_a_warning_and_the_draws(monkeypatch, tmp_path):
+    monkeypatch.setattr("salmc.sampling.deferred._BATCH", 5)
+    calls = []
+
     def fail(points):
-        raise RuntimeError("the telescope is closed")
+        calls.append(None)
+        if len(calls) > 1:
+            raise RuntimeError("the telescope is closed")
+        return -0.5 * np.sum(np.asarray(points) ** 2, axis=1)
 
     draws = Draws(POSITIONS, None, seconds=1.0, target=Target.from_numpy(fail, 2))
-    with pytest.raises(TargetError, match="the telescope is closed"):
-        _ = draws.log_density
-    assert draws.positions is POSITIONS
+    np.testing.assert_allclose(draws.log_density[0], EXPECTED[0], rtol=1e-5)
+    assert np.all(np.isnan(draws.log_density[1:]))
+    (told,) = draws.warnings
+    assert told.startswith("The target failed at 5 of 15 draws: ")
+    assert "the telescope is closed" in told
+    loaded = Draws.load(draws.save(tmp_path / "draws.zarr"))
+    assert loaded.warnings == draws.warnings
 
 
 def test_draws_where_the_density_is_zero_are_told_in_the_summary():

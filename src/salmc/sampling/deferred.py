@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from salmc.errors import TargetError, reason
+from salmc.errors import reason
 from salmc.target import AbstractTarget
 
 if TYPE_CHECKING:
@@ -29,32 +29,37 @@ class DeferredLogDensity:
             return self
         known: np.ndarray | None = vars(draws)["log_density"]
         if known is None:
-            known = log_density_at(draws.target, draws.positions)
+            known, trouble = log_density_at(draws.target, draws.positions)
             vars(draws)["log_density"] = known
+            if trouble is not None:
+                vars(draws)["warnings"] = (*draws.warnings, trouble)
         return known
 
     def __set__(self, draws: "Draws", value: np.ndarray | None) -> None:
         vars(draws)["log_density"] = value
 
 
-def log_density_at(target: AbstractTarget | None, positions: np.ndarray) -> np.ndarray:
-    """log p at (chain, draw, dim) positions, as (chain, draw); NaN without a target.
+def log_density_at(
+    target: AbstractTarget | None, positions: np.ndarray
+) -> tuple[np.ndarray, str | None]:
+    """log p at (chain, draw, dim) positions, as (chain, draw), and what went wrong.
 
-    Raises:
-        TargetError: if the target fails.
+    NaN without a target, and where the target failed: draws that exist are worth keeping.
     """
     shape, dim = positions.shape[:2], positions.shape[2]
     if target is None:
-        return np.full(shape, np.nan, positions.dtype)
+        return np.full(shape, np.nan, positions.dtype), None
     flat = positions.reshape(-1, dim)
     count, size = len(flat), min(len(flat), _BATCH)
-    values = np.empty(count, positions.dtype)
+    values = np.full(count, np.nan, positions.dtype)
     evaluate = eqx.filter_jit(target.log_densities)
-    try:
-        for first in range(0, count, size):
-            # The last batch goes back a little, so that all have one shape and one trace.
-            at = slice(min(first, count - size), min(first, count - size) + size)
-            values[at] = evaluate(jnp.asarray(flat[at], dtype=float))
-    except jax.errors.JaxRuntimeError as error:
-        raise TargetError(f"The target failed at the draws: {reason(error)}") from error
-    return values.reshape(shape)
+    trouble = None
+    for first in range(0, count, size):
+        # The last batch goes back a little, so that all have one shape and one trace.
+        at = slice(min(first, count - size), min(first, count - size) + size)
+        try:
+            values[at] = jax.block_until_ready(evaluate(jnp.asarray(flat[at], dtype=float)))
+        except jax.errors.JaxRuntimeError as error:
+            trouble = f"The target failed at {first} of {count} draws: {reason(error)}"
+            break
+    return values.reshape(shape), trouble

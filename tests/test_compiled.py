@@ -1,8 +1,10 @@
 """Programs are forgotten when they take too much, and only then."""
 
 import jax
+import jax.numpy as jnp
+import pytest
 
-from salmc.compiled import make_room
+from salmc.compiled import RUNTIME_ERRORS, failure, make_room
 
 
 def test_programs_are_forgotten_only_when_they_take_too_much():
@@ -28,3 +30,19 @@ def test_a_system_that_does_not_tell(monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.read_bytes", missing)
     assert not make_room(share=0.0)
+
+
+def test_failures_of_callbacks_are_told_in_their_own_words():
+    def fail(x):
+        raise RuntimeError("the telescope is closed")
+
+    program = jax.jit(lambda x: jax.pure_callback(fail, jax.ShapeDtypeStruct((), x.dtype), x))
+    for _ in range(3):  # the first call and later ones raise errors of two kinds
+        with pytest.raises(RUNTIME_ERRORS) as caught:
+            jax.block_until_ready(program(jnp.ones(())))
+        assert failure(caught.value) == "RuntimeError: the telescope is closed"
+
+
+def test_other_errors_stay_what_they_are():
+    with pytest.raises(ValueError, match="bad shape"):
+        failure(ValueError("bad shape"))

@@ -27,9 +27,3 @@ class OutputError(SalmcError):
 
 class DataError(SalmcError):
     """A data set cannot be found, downloaded or read, or is not the one it should be."""
-
-
-def reason(error: Exception) -> str:
-    """The last line of a runtime error: the user's own message, without the traceback."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__

@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from salmc import checks
+from salmc.compiled import RUNTIME_ERRORS, failure
 from salmc.errors import NotDifferentiableError, TargetError
 
 Point = Float[Array, " dim"]
@@ -304,9 +305,8 @@ def check_at(target: AbstractTarget, points: Points) -> None:
     _require_scalar(target.name, target.dim, shape)
     try:
         values = np.asarray(_raw_log_densities(target, points))
-    except jax.errors.JaxRuntimeError as error:
-        # The last line is the user's own error; those above are the way there through JAX.
-        reason = str(error).strip().splitlines()[-1].removeprefix("TargetError: ")
+    except RUNTIME_ERRORS as error:
+        reason = failure(error).removeprefix("TargetError: ")
         raise TargetError(f"The log density of `{target.name}` failed: {reason}") from error
     if np.any(values == np.inf):
         where = np.asarray(points)[np.argmax(values == np.inf)]

@@ -147,6 +147,24 @@ def test_a_target_that_raises():
         make(target=target).sample(metropolis=True, **QUICK)
 
 
+def test_a_target_that_fails_on_the_way_costs_no_draws():
+    calls = []
+
+    def fail_later(points):
+        calls.append(None)
+        if len(calls) > 5:
+            raise RuntimeError("the telescope is closed")
+        return -0.5 * np.sum(points**2, axis=1)
+
+    target = Target.from_numpy(fail_later, 2)
+    options = {"chains": 32, "draws": 4096, "metropolis": True, "progress": False}
+    draws = make(target=target).sample(**options)
+    done = draws.positions.shape[1]
+    assert 0 < done < 4096
+    (told,) = draws.warnings
+    assert told == f"The target failed after {done} draws: RuntimeError: the telescope is closed"
+
+
 def test_a_black_box_is_sampled_exactly():
     target = Target.from_numpy(lambda x: -0.5 * np.sum(x**2, axis=1), 2)
     draws = make(target=target).sample(metropolis=True, **QUICK)

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from salmc.compiled import RUNTIME_ERRORS, failure
 from salmc.errors import TargetError
 from salmc.learning.checkpoint import Checkpoint, Record
 from salmc.learning.sal_scheme import SAL_SCHEME
@@ -145,9 +146,8 @@ def train(
         record.warnings.append(
             f"Interrupted at step {done} of {settings.steps}; the kernel is as it was then."
         )
-    except jax.errors.JaxRuntimeError as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        sentence = f"The target failed after step {done}: {lines[-1] if lines else error}"
+    except RUNTIME_ERRORS as error:
+        sentence = f"The target failed after step {done}: {failure(error)}"
         if done == 0:
             raise TargetError(sentence) from error
         record.warnings.append(sentence)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from salmc.errors import reason
+from salmc.compiled import RUNTIME_ERRORS, failure
 from salmc.target import AbstractTarget
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def log_density_at(
         at = slice(min(first, count - size), min(first, count - size) + size)
         try:
             values[at] = jax.block_until_ready(evaluate(jnp.asarray(flat[at], dtype=float)))
-        except jax.errors.JaxRuntimeError as error:
-            trouble = f"The target failed at {first} of {count} draws: {reason(error)}"
+        except RUNTIME_ERRORS as error:
+            trouble = f"The target failed at {first} of {count} draws: {failure(error)}"
             break
     return values.reshape(shape), trouble

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
-from salmc.errors import TargetError, reason
+from salmc.compiled import RUNTIME_ERRORS, failure
+from salmc.errors import TargetError
 from salmc.kernels.base import AbstractKernel, is_exact
 from salmc.kernels.whitening import Whitening
 from salmc.sampling.chain import Block, Chains, block_length, proposes_ahead, start_state
@@ -71,8 +72,8 @@ def launch(
             key=step_key,
         )
         ready.compile()
-    except jax.errors.JaxRuntimeError as error:
-        raise TargetError(f"The target failed at the start: {reason(error)}") from error
+    except RUNTIME_ERRORS as error:
+        raise TargetError(f"The target failed at the start: {failure(error)}") from error
     if metropolis and target is not None and not np.any(values > -np.inf):
         raise TargetError(
             f"The density of `{target.name}` is zero or NaN at all {chains} starting points, so "

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
-from salmc.errors import TargetError, reason
+from salmc.compiled import RUNTIME_ERRORS, failure
+from salmc.errors import TargetError
 from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover
 from salmc.movers.start import find_start
@@ -83,8 +84,8 @@ def run(
                 report.advance(now, move=float(moved), log_density=float(np.median(values)))
         except KeyboardInterrupt:
             warnings.append(f"Interrupted at step {done} of {steps}.")
-        except jax.errors.JaxRuntimeError as error:
-            warnings.append(f"The target failed after step {done}: {reason(error)}")
+        except RUNTIME_ERRORS as error:
+            warnings.append(f"The target failed after step {done}: {failure(error)}")
     seconds = time.perf_counter() - compiled
     if not positions:
         raise TargetError(warnings[0])

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
+from salmc.compiled import RUNTIME_ERRORS, failure
 from salmc.diagnostics.arrays import subset
-from salmc.errors import OutputError, TargetError, reason
+from salmc.errors import OutputError, TargetError
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.image import AbstractImageKernel
 from salmc.kernels.whitening import Whitening
@@ -137,8 +138,8 @@ class Sampler:
                 if tally.draws == 0:
                     raise
                 interruption.append(f"Interrupted after {tally.draws} of {draws} draws.")
-            except jax.errors.JaxRuntimeError as error:
-                sentence = f"The target failed after {tally.draws} draws: {reason(error)}"
+            except RUNTIME_ERRORS as error:
+                sentence = f"The target failed after {tally.draws} draws: {failure(error)}"
                 if tally.draws == 0:
                     raise TargetError(sentence) from error
                 interruption.append(sentence)

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
-from salmc.errors import TargetError, reason
+from salmc.compiled import RUNTIME_ERRORS, failure
+from salmc.errors import TargetError
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.atomic import check_place, new_folder
 from salmc.sampling.draws import Draws
@@ -109,8 +109,8 @@ def sample_to(
             if tally.draws == 0:
                 raise
             interruption.append(f"Interrupted after {tally.draws} of {draws} draws.")
-        except jax.errors.JaxRuntimeError as error:
-            sentence = f"The target failed after {tally.draws} draws: {reason(error)}"
+        except RUNTIME_ERRORS as error:
+            sentence = f"The target failed after {tally.draws} draws: {failure(error)}"
             if tally.draws == 0:
                 raise TargetError(sentence) from error
             interruption.append(sentence)

@@ -7,8 +7,12 @@ import pytest
 
 import salmc
 from salmc.errors import ArgumentError
+from salmc.kernels import MLPKernel
+from salmc.kernels.whitening import Whitening
 from salmc.learning.fit import choose_mover
-from salmc.learning.review import lost_points
+from salmc.learning.learned import Learned
+from salmc.learning.review import lost_points, review
+from salmc.learning.settings import default_settings
 from salmc.targets import Mog2
 
 QUICK = {"steps": 100, "pool_size": 1024, "batch": 128, "chunk": 50}
@@ -70,6 +74,30 @@ def test_the_review_sees_a_mode_that_the_pool_lost():
     one = exact[:, 0] > 0
     assert lost_points(exact, values, exact[one], values[one]) > 100
     assert lost_points(exact[:1000], values[:1000], exact[1000:], values[1000:]) == 0
+
+
+def test_a_target_that_fails_at_the_review_does_not_cost_the_kernel():
+    def fail(points):
+        raise RuntimeError("the telescope is closed")
+
+    points = np.random.default_rng(0).normal(size=(200, 2))
+    learned = Learned(
+        kernel=MLPKernel(jax.random.key(0), 2),
+        whitening=Whitening.fit(jnp.asarray(points)),
+        pool=points,
+        log_density=-0.5 * np.sum(points**2, axis=1),
+        start=points,
+        target=salmc.Target.from_numpy(fail, 2),
+        method="sal-mc",
+        settings=default_settings("mlp", 2),
+        details={},
+        history={},
+        seconds={},
+        warnings=(),
+    )
+    (told,) = review(learned)
+    assert told.startswith("The pool could not be checked")
+    assert "the telescope is closed" in told
 
 
 def test_the_mover_is_chosen_by_what_the_target_can_do():

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from salmc.compiled import RUNTIME_ERRORS, failure
 from salmc.diagnostics.arrays import subset
 from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.ksd import ksd_squared
@@ -48,7 +49,11 @@ def review(learned: Learned) -> tuple[str, ...]:
     """What is wrong with the pool, in words; nothing if nothing is."""
     if learned.target is None:
         return ()
-    found = (*_lost(learned, learned.target), *_discrepancy(learned, learned.target))
+    try:
+        found = (*_lost(learned, learned.target), *_discrepancy(learned, learned.target))
+    except RUNTIME_ERRORS as error:
+        # The kernel is trained, and worth more than this look at its pool.
+        found = (f"The pool could not be checked, as the target failed: {failure(error)}",)
     return (*found, *_rarely_proposed(learned))
 
 

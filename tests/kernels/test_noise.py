@@ -1,4 +1,4 @@
-"""Threefry against the published answers and JAX's, and what is made of its bits."""
+"""Threefry against the published answers, and what is made of its bits."""
 
 import jax
 import jax.numpy as jnp

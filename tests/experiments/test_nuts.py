@@ -54,6 +54,18 @@ def test_what_draws_say_of_themselves(draws):
     json.dumps(settings)
 
 
+def test_threads_change_the_draws_and_not_the_target():
+    """Eight standard errors of 4 × 500 draws at ESS of at least a third."""
+    pytest.importorskip("blackjax", reason="BlackJAX is in the extra `bench`")
+    made = nuts(TARGET, chains=4, draws=500, warmup=200, seed=2, threads=2)
+    assert made.positions.shape == (4, 500, 2)
+    assert len(np.unique(made.positions[:, -1, 0])) == 4
+    error = np.sqrt(np.diag(COVARIANCE) * 3 / 2000)
+    assert np.all(np.abs(made.positions.mean(axis=(0, 1)) - MEAN) < 8 * error)
+    with pytest.raises(ArgumentError, match="divisor of the 4 chains"):
+        nuts(TARGET, chains=4, threads=3)
+
+
 def test_chains_move_and_differ(draws):
     """Blocks of draws follow on each other: no row is left empty or repeated."""
     assert np.all(np.any(np.diff(draws.positions, axis=1) != 0, axis=2).mean(axis=1) > 0.95)

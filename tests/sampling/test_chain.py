@@ -17,6 +17,7 @@ import pytest
 
 from salmc.kernels.whitening import Whitening
 from salmc.sampling import chain
+from salmc.sampling.block import Block
 from salmc.sampling.launch import Tally, launch
 from salmc.target import Target
 from salmc.targets import Banana, Gaussian, Mog6, Ring
@@ -43,7 +44,7 @@ def run(kernel, target, whitening, start, **options):
     ready, _ = launch(
         kernel, whitening, target, np.asarray(start), chains=len(start), start=start, **settings
     )
-    return chain.Block.join(list(ready.blocks())), ready
+    return Block.join(list(ready.blocks())), ready
 
 
 def largest_z(target, before, after):
@@ -113,7 +114,7 @@ def test_one_trace_for_all_seeds_weights_whitenings_and_blocks():
     target = Target(log_density, 2)
     start = jax.random.normal(jax.random.key(0), (32, 2))
     counts = []
-    for seed, scale, draws in ((0, 1.0, 2000), (1, 1.3, 1000), (2, 0.7, 256)):
+    for seed, scale, draws in ((0, 1.0, 2000), (1, 1.3, 1000), (2, 0.7, 512)):
         whitening = Whitening.fit(scale * start)
         kernel = Independent(2, scale=scale)
         made, _ = run(kernel, target, whitening, start, draws=draws, seed=seed)

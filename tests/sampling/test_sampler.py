@@ -175,11 +175,11 @@ def test_a_black_box_is_sampled_exactly():
 def test_an_interruption_keeps_what_was_done():
     report = Interrupting(after=600)
     draws = make().sample(chains=32, draws=4096, metropolis=True, progress=report)
-    assert report.done == draws.positions.shape[1] == 768
-    assert draws.warnings == ("Interrupted after 768 of 4096 draws.",)
+    assert report.done == draws.positions.shape[1] == 1024
+    assert draws.warnings == ("Interrupted after 1024 of 4096 draws.",)
     assert report.figures["acceptance"] == pytest.approx(np.mean(draws.accepted))
     whole = make().sample(chains=32, draws=4096, metropolis=True, progress=False)
-    np.testing.assert_array_equal(whole.positions[:, :768], draws.positions)
+    np.testing.assert_array_equal(whole.positions[:, :1024], draws.positions)
 
 
 @pytest.mark.parametrize(

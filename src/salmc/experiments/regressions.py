@@ -90,6 +90,7 @@ def run_nuts(
     warmup: int,
     seed: int,
     mass_matrix: str = "diagonal",
+    threads: int = 1,
 ) -> Draws:
     """Chains of NUTS from a stream of their own.
 
@@ -107,6 +108,7 @@ def run_nuts(
         warmup=warmup,
         seed=_STREAM + seed,
         mass_matrix=mass_matrix,
+        threads=threads,
     )
     not_interrupted(made.warnings)
     return made

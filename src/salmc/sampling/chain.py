@@ -7,9 +7,13 @@ The kernel sees whitened points; what comes out is in the target's own coordinat
 step depends on its number alone, so the draws of a seed do not depend on how they are divided into
 blocks, and a longer run begins with the shorter one. Kernel, whitening and target are arguments of
 the compiled function: trained weights, seeds and blocks share one trace.
+
+A scan goes from step to step on one core, however many chains it moves. So chains run in groups,
+each in a scan and on a thread of its own (`side_by_side`).
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
@@ -21,6 +25,7 @@ from jaxtyping import Array, Int, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
 from salmc.kernels.whitening import Whitening
+from salmc.sampling.block import Block, fetch
 from salmc.sampling.metropolis import (
     ChainState,
     LogDensity,
@@ -29,6 +34,7 @@ from salmc.sampling.metropolis import (
     hastings,
     independence,
 )
+from salmc.sampling.side_by_side import side_by_side
 from salmc.target import AbstractTarget, Points
 
 BLOCK_PROPOSALS = 8192
@@ -38,41 +44,11 @@ and for Ctrl-C."""
 _LARGEST = 1e19
 """Whitened coordinates beyond it count as infinite; within, no squares or products overflow."""
 
+_MOST_GROUPS, _FEWEST = 8, 16
+"""Groups that chains run in, at most, and chains of a group, at least."""
+
 _WASTE = 0.1
 """Steps that may be computed in vain, as a share of those asked for, to share a trace."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Block:
-    """Draws of some steps, in the target's own coordinates.
-
-    Attributes:
-        positions: (step, chain, dim).
-        log_density: (step, chain).
-        accepted: (step, chain) of bool; without a Metropolis step, whether a proposal was finite.
-        invalid: how many proposals were not finite.
-    """
-
-    positions: np.ndarray
-    log_density: np.ndarray
-    accepted: np.ndarray
-    invalid: int = 0
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    def only(self, steps: Any) -> "Block":
-        """Some of the steps, by a slice or a mask."""
-        return Block(self.positions[steps], self.log_density[steps], self.accepted[steps])
-
-    @staticmethod
-    def join(blocks: "list[Block]") -> "Block":
-        """One after the other."""
-        return Block(
-            np.concatenate([block.positions for block in blocks]),
-            np.concatenate([block.log_density for block in blocks]),
-            np.concatenate([block.accepted for block in blocks]),
-        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -85,6 +61,7 @@ class Chains:
         metropolis: whether proposals may be rejected.
         tries: proposals for each step, of which one may be taken.
         densities: whether draws of forward passes have their log density; NaN if not.
+        groups: how many groups the chains run in; a divisor of their number.
         length: steps of one block.
         draws: steps to take.
         start: where the chains begin.
@@ -97,30 +74,66 @@ class Chains:
     metropolis: bool
     tries: int
     densities: bool
+    groups: int
     length: int
     draws: int
     start: ChainState
     key: PRNGKeyArray
 
     def compile(self) -> None:
-        """Compile the block ahead of its first run; quick if it was compiled before."""
-        compiled: Any = advance  # its type does not tell of `lower`
-        compiled.lower(*self._arguments(self.start, 0)).compile()
+        """Compile what a block needs ahead of its first run; quick if it was compiled before."""
+        _ = self._programs
 
     def blocks(self) -> Iterator[Block]:
         """The draws. The next block is under way while the last is looked at."""
-        state, pending, left = self.start, None, 0
+        self.compile()
+        parts = [self._group(number) for number in range(self.groups)]
+        if len(parts) == 1:
+            yield from parts[0]
+        else:
+            yield from map(Block.beside, side_by_side(parts))
+
+    def _group(self, number: int) -> Iterator[Block]:
+        make_noise, advance_block = self._programs
+        state, key, pending, left = self._start(number), self._key(number), None, 0
         for first in range(0, self.draws, self.length):
-            state, steps = advance(*self._arguments(state, first))
+            noise = make_noise(*self._noise_arguments(key, first))
+            state, steps = advance_block(*self._block_arguments(state, noise))
             if pending is not None:
-                yield _fetch(pending, left)
+                yield fetch(pending, left)
             pending, left = steps, min(self.length, self.draws - first)
         if pending is not None:
-            yield _fetch(pending, left)
+            yield fetch(pending, left)
 
-    def _arguments(self, state: ChainState, first: int) -> tuple[Any, ...]:
+    @functools.cached_property
+    def _programs(self) -> tuple[Any, Any]:
+        """What makes the noise of a block, and what advances it: all groups share them.
+
+        Compiled here and not by their first call: JAX's settings belong to a thread, so that on
+        another one the same call might be traced anew, and in another precision.
+        """
+        noise_program: Any = step_noise  # their types do not tell of `lower`
+        block_program: Any = advance
+        arguments = self._noise_arguments(self._key(0), 0)
+        noise = step_noise(*arguments)
+        return (
+            noise_program.lower(*arguments).compile(),
+            block_program.lower(*self._block_arguments(self._start(0), noise)).compile(),
+        )
+
+    def _key(self, group: int) -> PRNGKeyArray:
+        return self.key if self.groups == 1 else jax.random.fold_in(self.key, group)
+
+    def _start(self, group: int) -> ChainState:
+        size = len(self.start.points) // self.groups
+        return ChainState(*(values[group * size :][:size] for values in self.start))
+
+    def _noise_arguments(self, key: PRNGKeyArray, first: int) -> tuple[Any, ...]:
         rows = self.tries + 1 if self.tries > 1 else 1
-        noise = step_noise(self.key, jnp.array(first), self.length, rows, len(state.points))
+        size = len(self.start.points) // self.groups
+        return key, np.array(first, np.int32), self.length, rows, size
+
+    def _block_arguments(self, state: ChainState, noise: Noise) -> tuple[Any, ...]:
         things = (self.kernel, self.whitening, self.target, state, noise)
         return (*things, self.metropolis, self.tries, self.densities)
 
@@ -201,6 +214,16 @@ def block_length(chains: int, draws: int, tries: int = 1) -> int:
     return length
 
 
+def group_count(chains: int) -> int:
+    """Groups for so many chains, all of one size and the same on every machine.
+
+    As many as there are cores on many machines; a scan over fewer chains than `_FEWEST` is no
+    quicker.
+    """
+    most = min(_MOST_GROUPS, max(1, chains // _FEWEST))
+    return max(count for count in range(1, most + 1) if chains % count == 0)
+
+
 def _whitened_log_density(whitening: Whitening, target: AbstractTarget | None) -> LogDensity:
     if target is None:
         return lambda points: jnp.full(len(points), jnp.nan)
@@ -226,9 +249,3 @@ def _forward(
     last, (points, valid) = jax.lax.scan(step, state.points, inputs)
     steps = Steps(points, jnp.zeros(valid.shape), valid, jnp.sum(~valid))
     return state._replace(points=last), steps
-
-
-def _fetch(steps: Steps, count: int) -> Block:
-    """To the host, without the steps beyond the end of the run."""
-    positions, log_density, accepted = (np.asarray(array)[:count] for array in steps[:3])
-    return Block(positions, log_density, accepted, int(steps.invalid))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import zarr
 
-from salmc.sampling.chain import Block, Chains
+from salmc.sampling.block import Block
+from salmc.sampling.chain import Chains
 from salmc.sampling.draws import Draws
 from salmc.sampling.store import to_arviz
 

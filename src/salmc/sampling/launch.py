@@ -13,7 +13,14 @@ from salmc.compiled import RUNTIME_ERRORS, failure
 from salmc.errors import TargetError
 from salmc.kernels.base import AbstractKernel, is_exact
 from salmc.kernels.whitening import Whitening
-from salmc.sampling.chain import Block, Chains, block_length, proposes_ahead, start_state
+from salmc.sampling.block import Block
+from salmc.sampling.chain import (
+    Chains,
+    block_length,
+    group_count,
+    proposes_ahead,
+    start_state,
+)
 from salmc.target import AbstractTarget, Points
 
 _STUCK_DRAWS = 100
@@ -58,7 +65,7 @@ def launch(
     try:
         state = start_state(kernel, whitening, target, points, metropolis)
         values = np.asarray(state.log_density)
-        length = block_length(chains, draws, tries)
+        groups = group_count(chains) if _may_share(target, metropolis or densities) else 1
         ready = Chains(
             kernel,
             whitening,
@@ -66,7 +73,8 @@ def launch(
             metropolis=metropolis,
             tries=tries,
             densities=densities,
-            length=length,
+            groups=groups,
+            length=block_length(chains // groups, draws, tries),
             draws=draws,
             start=state,
             key=step_key,
@@ -147,6 +155,11 @@ def run_settings(chains: Chains, seed: int, start: Any) -> dict[str, Any]:
         "kernel": chains.kernel.name,
         "exact": chains.metropolis and is_exact(type(chains.kernel)),
     }
+
+
+def _may_share(target: AbstractTarget | None, called: bool) -> bool:
+    """Whether chains may run on several threads: a black box may not bear two calls at a time."""
+    return target is None or not called or target.differentiable
 
 
 def _check_tries(kernel: AbstractKernel, tries: int, metropolis: bool) -> None:

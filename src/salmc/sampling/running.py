@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from salmc.sampling.chain import Block, Chains
+from salmc.sampling.block import Block
+from salmc.sampling.chain import Chains
 from salmc.sampling.draws import Draws
 
 KEPT_DRAWS = 2000

@@ -1,0 +1,115 @@
+"""Chains in groups: the same numbers whoever computes them, and nothing lost when a group fails."""
+
+import dataclasses
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from salmc.kernels.whitening import Whitening
+from salmc.sampling.block import Block
+from salmc.sampling.chain import group_count
+from salmc.sampling.launch import launch
+from salmc.sampling.side_by_side import side_by_side
+from salmc.target import Target
+from simple_kernels import Autoregressive, Breaking
+
+START = np.random.default_rng(0).standard_normal((32, 2))
+NORMAL = Target(lambda x: -0.5 * jnp.sum(x**2), 2)
+
+
+def ready(kernel, target=NORMAL, chains=32, draws=64, **options):
+    settings = {"seed": 1, "metropolis": True, "tries": 1, "start": START[:chains], **options}
+    whitening = Whitening.fit(jnp.asarray(START))
+    return launch(kernel, whitening, target, START, chains=chains, draws=draws, **settings)[0]
+
+
+@pytest.mark.parametrize(
+    ("chains", "groups"),
+    [(1, 1), (16, 1), (31, 1), (32, 2), (33, 1), (48, 3), (50, 2), (64, 4), (1024, 8), (37, 1)],
+)
+def test_groups_have_one_size_and_are_not_small(chains, groups):
+    assert group_count(chains) == groups
+
+
+@pytest.mark.parametrize("metropolis", [True, False])
+def test_each_group_is_what_its_chains_would_be_alone(metropolis):
+    kernel = Autoregressive(2, pull=0.5, scale=0.9)
+    both = ready(kernel, metropolis=metropolis)
+    assert both.groups == 2
+    together = Block.join(list(both.blocks()))
+    for group in range(2):
+        rows = slice(16 * group, 16 * (group + 1))
+        alone = dataclasses.replace(
+            both,
+            groups=1,
+            start=type(both.start)(*(values[rows] for values in both.start)),
+            key=jax.random.fold_in(both.key, group),
+        )
+        expected = Block.join(list(alone.blocks()))
+        np.testing.assert_array_equal(together.positions[:, rows], expected.positions)
+        np.testing.assert_array_equal(together.log_density[:, rows], expected.log_density)
+        np.testing.assert_array_equal(together.accepted[:, rows], expected.accepted)
+    # Two groups with one key would make the same moves from different points.
+    moves = together.positions[1:] - 0.5 * together.positions[:-1]
+    assert not np.any(moves[:, :16] == moves[:, 16:])
+
+
+def test_proposals_that_are_not_finite_are_counted_in_all_groups():
+    chains = ready(Breaking(2), metropolis=False, draws=128)
+    blocks = list(chains.blocks())
+    assert chains.groups == 2
+    missed = sum(int(np.sum(~block.accepted)) for block in blocks)
+    assert sum(block.invalid for block in blocks) == missed > 0
+
+
+def test_chains_on_a_black_box_are_one_group():
+    target = Target.from_numpy(lambda points: -0.5 * np.sum(points**2, axis=1), 2)
+    kernel = Autoregressive(2, pull=0.5, scale=0.9)
+    chains = ready(kernel, target)
+    assert chains.groups == 1
+    assert len(Block.join(list(chains.blocks()))) == 64
+    # Forward passes do not call it, so they need not wait for each other.
+    assert ready(kernel, target, metropolis=False, densities=False).groups == 2
+
+
+def test_groups_compute_in_the_precision_of_whoever_asks():
+    with jax.enable_x64(True):
+        target = Target(lambda x: -0.5 * jnp.sum(x**2), 2)
+        chains = ready(Autoregressive(2, pull=0.5, scale=0.9), target)
+        made = Block.join(list(chains.blocks()))
+    assert chains.groups == 2
+    assert made.positions.dtype == np.float64
+    np.testing.assert_allclose(
+        made.log_density, -0.5 * np.sum(made.positions**2, axis=-1), rtol=1e-12
+    )
+
+
+def test_an_error_in_one_is_raised_and_what_came_before_it_was_given():
+    def fails():
+        yield 1
+        raise ValueError("broken")
+
+    items = side_by_side([iter([1, 2, 3]), fails()])
+    assert next(items) == [1, 1]
+    with pytest.raises(ValueError, match="broken"):
+        next(items)
+
+
+def test_no_thread_is_left_behind_by_those_who_stop_early():
+    before = set(threading.enumerate())
+    items = side_by_side([iter(range(10)), iter(range(10))])
+    assert next(items) == [0, 0]
+    items.close()
+    assert set(threading.enumerate()) <= before
+
+
+def test_each_iterator_keeps_to_one_thread():
+    def threads():
+        for _ in range(20):
+            yield threading.get_ident()
+
+    columns = zip(*side_by_side([threads(), threads(), threads()]), strict=True)
+    assert len({frozenset(column) for column in columns}) == 3

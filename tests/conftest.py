@@ -1,10 +1,18 @@
-"""Shapes and types in annotations are checked at run time in every test."""
+"""Shapes and types in annotations are checked at run time in every test.
+
+Compiled programs are kept from run to run, in the same folder as those of the `salmc` command:
+tests are mostly compilation.
+"""
 
 import pytest
 from jaxtyping import install_import_hook
 
 # Before any import of salmc: only modules loaded after this are checked.
 install_import_hook("salmc", "beartype.beartype")
+
+from salmc.remember import remember_programs  # noqa: E402
+
+remember_programs()
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -28,6 +28,7 @@ from salmc.errors import (
 if TYPE_CHECKING:
     from salmc import diagnostics, kernels, learning, movers, targets
     from salmc.learning.fit import fit
+    from salmc.remember import remember_programs
     from salmc.sampling.draws import Draws
     from salmc.sampling.folder import RunFolder, open_run
     from salmc.sampling.run import run
@@ -54,6 +55,7 @@ __all__ = [
     "load",
     "movers",
     "open_run",
+    "remember_programs",
     "run",
     "targets",
 ]
@@ -67,6 +69,7 @@ _HOMES = {
     "fit": "salmc.learning.fit",
     "load": "salmc.sampling.sampler",
     "open_run": "salmc.sampling.folder",
+    "remember_programs": "salmc.remember",
     "run": "salmc.sampling.run",
 }
 _FOLDERS = ("diagnostics", "kernels", "learning", "movers", "targets")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from salmc.datasets import fetch, known_files
+from salmc.cache import cache_folder
+from salmc.datasets import known_files
 from salmc.datasets.fetch import SHIPPED, find
 from salmc.datasets.known_files import KNOWN_FILES, KnownFile, gzip_digest, table_digest
 from salmc.errors import ArgumentError, DataError
@@ -229,4 +230,4 @@ def test_files_that_do_not_ship_say_where_to_get_them():
 
 def test_the_default_cache_is_the_operating_systems(monkeypatch):
     monkeypatch.delenv("SALMC_CACHE")
-    assert "salmc" in str(fetch.cache_folder())
+    assert "salmc" in str(cache_folder())

@@ -11,6 +11,7 @@ from salmc.cli.reproduce import reproduce
 from salmc.cli.run import run
 from salmc.cli.sample import sample
 from salmc.cli.show import show
+from salmc.remember import remember_programs
 
 app = typer.Typer(
     name="salmc",
@@ -47,6 +48,8 @@ def _common(
     ] = False,
 ) -> None:
     del version
+    # Every command is a new process, which would compile again what the last one did.
+    remember_programs()
 
 
 def main() -> None:

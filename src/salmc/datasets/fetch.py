@@ -14,11 +14,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from salmc.cache import CACHE_VARIABLE, cache_folder
 from salmc.datasets.known_files import KNOWN_FILES, KnownFile
 from salmc.errors import ArgumentError, DataError
 
 FOLDER_VARIABLE = "SALMC_DATA"
-CACHE_VARIABLE = "SALMC_CACHE"
 SHIPPED = Path(__file__).parent / "files"
 
 
@@ -66,16 +66,6 @@ def user_folder() -> Path | None:
             "exist. Correct or unset it."
         )
     return folder
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept: SALMC_CACHE, or the place that the operating system has for it."""
-    given = os.environ.get(CACHE_VARIABLE, "").strip()
-    if given:
-        return Path(given).expanduser()
-    import pooch
-
-    return Path(pooch.os_cache("salmc"))
 
 
 def _look_in(folder: Path | None, known_file: KnownFile) -> Path | None:

@@ -1,0 +1,111 @@
+"""Compiled programs that outlive the process.
+
+Most of a first fit in few dimensions is compilation. JAX can keep compiled programs on disk and
+finds them again by their text, so that the same fit in a new process begins almost at once. It is
+exact: what runs is the very program that was compiled before.
+
+A program is made for one kind of processor, and on another one it could crash. Home folders are
+shared between machines, so each kind of processor has a folder of its own.
+"""
+
+import contextlib
+import hashlib
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+from salmc.cache import cache_folder
+
+MOST_BYTES = 2**29
+"""Beyond this the oldest programs are removed."""
+
+_SETTINGS = {
+    "jax_compilation_cache_dir": "",
+    # Small programs are many, and together they take as long as a large one.
+    "jax_persistent_cache_min_compile_time_secs": "0",
+    "jax_persistent_cache_min_entry_size_bytes": "-1",
+}
+
+
+def remember_programs(folder: str | Path | None = None) -> Path | None:
+    """Keep compiled programs on disk from here on, and look for them there.
+
+    The `salmc` command does so by itself. In a notebook, call it once, at the top. It changes a
+    setting of JAX, and so holds for all that JAX compiles in this process.
+
+    Args:
+        folder: where; in salmc's cache unless given. Whoever can write to it can run code as you.
+
+    Returns:
+        The folder, or None if it cannot be written: programs are compiled anew then. If JAX was
+        told of a folder before, by JAX_COMPILATION_CACHE_DIR for instance, that is left alone and
+        returned.
+
+    Example:
+        >>> import salmc
+        >>> folder = salmc.remember_programs("compiled")  # doctest: +SKIP
+    """
+    chosen = _chosen_before()
+    if chosen is not None:
+        return chosen
+    place = cache_folder() / "programs" if folder is None else Path(folder).expanduser()
+    place = place.absolute() / _processor()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    if not os.access(place, os.W_OK):
+        return None
+    remove_oldest(place)
+    _tell_jax({**_SETTINGS, "jax_compilation_cache_dir": str(place)})
+    return place
+
+
+def remove_oldest(folder: Path, most_bytes: int = MOST_BYTES) -> None:
+    """Remove the oldest files of a folder until the others take at most so many bytes."""
+    with contextlib.suppress(OSError):
+        found = [(path, path.stat()) for path in folder.iterdir() if path.is_file()]
+        total = sum(told.st_size for _, told in found)
+        for path, told in sorted(found, key=lambda pair: pair[1].st_mtime):
+            if total <= most_bytes:
+                return
+            path.unlink(missing_ok=True)
+            total -= told.st_size
+
+
+def _chosen_before() -> Path | None:
+    if "jax" in sys.modules:
+        import jax
+
+        config: Any = jax.config  # its type does not tell of its settings
+        given = config.jax_compilation_cache_dir
+    else:
+        given = os.environ.get("JAX_COMPILATION_CACHE_DIR")
+    return Path(given) if given else None
+
+
+def _tell_jax(settings: dict[str, str]) -> None:
+    """Through the environment, for processes that are started from here and for a JAX that is not
+    loaded yet: commands that do without it stay quick."""
+    os.environ.update({name.upper(): value for name, value in settings.items()})
+    if "jax" not in sys.modules:
+        return
+    import jax
+    from jax.experimental.compilation_cache import compilation_cache
+
+    for name, value in settings.items():
+        jax.config.update(name, value if name.endswith("dir") else int(value))
+    # What was compiled before made JAX decide that there is no folder.
+    compilation_cache.reset_cache()
+
+
+def _processor() -> str:
+    """A name for this kind of processor: its model and what it can do, where the system tells."""
+    told = [platform.machine(), platform.processor()]
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        kinds = ("model name", "flags", "Features", "CPU part")
+        told += sorted({line for line in lines if line.startswith(kinds)})
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]

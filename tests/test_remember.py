@@ -1,0 +1,83 @@
+"""Programs that one process compiled are found by the next, and nothing ever fails by it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from salmc.remember import remember_programs, remove_oldest
+
+PROGRAM = """
+import sys
+{early}
+import logging, jax, salmc
+logging.getLogger("jax._src.compiler").addHandler(logging.StreamHandler(sys.stdout))
+logging.getLogger("jax._src.compiler").setLevel(logging.DEBUG)
+folder = salmc.remember_programs(sys.argv[1])
+print("folder", folder)
+print("value", float(jax.jit(lambda x: (x ** 3).sum())(jax.numpy.arange(5.0))))
+"""
+
+
+def run(folder, early="", **variables):
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM.format(early=early), str(folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**inherited, **variables},
+    )
+    assert "value 100.0" in done.stdout
+    return done.stdout
+
+
+def programs(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    "early",
+    ["", "import jax; jax.jit(lambda x: x + 1)(1.0)"],
+    ids=["before anything was compiled", "after"],
+)
+def test_a_second_process_finds_them(tmp_path, early):
+    first = run(tmp_path / "here", early)
+    assert "Persistent compilation cache hit" not in first
+    assert programs(tmp_path / "here")
+    assert "Persistent compilation cache hit" in run(tmp_path / "here", early)
+
+
+def test_broken_ones_are_compiled_again(tmp_path):
+    run(tmp_path)
+    for path in programs(tmp_path):
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert "Persistent compilation cache hit" not in run(tmp_path)
+
+
+def test_a_folder_that_cannot_be_is_done_without(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    assert "folder None" in run(tmp_path / "file")
+
+
+def test_what_jax_was_told_before_is_left_alone(tmp_path):
+    own = tmp_path / "own"
+    told = run(tmp_path / "ours", JAX_COMPILATION_CACHE_DIR=str(own))
+    assert f"folder {own}" in told
+    assert not (tmp_path / "ours").exists()
+
+
+def test_processes_started_from_here_remember_too():
+    assert remember_programs() is not None
+    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == str(remember_programs())
+
+
+def test_the_oldest_go_first(tmp_path):
+    for age in range(4):
+        path = tmp_path / f"{age}-cache"
+        path.write_bytes(bytes(100))
+        os.utime(path, (1e9 - age, 1e9 - age))
+    remove_oldest(tmp_path, most_bytes=250)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0-cache", "1-cache"]
+    remove_oldest(tmp_path / "nowhere", most_bytes=0)

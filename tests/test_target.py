@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from salmc.errors import ArgumentError, NotDifferentiableError, TargetError
-from salmc.target import AbstractTarget, Moments, Target, check_at, zero_where_invalid
+from salmc.target import AbstractTarget, Moments, Target, zero_where_invalid
+from salmc.target_check import check_at
 
 
 def standard_normal(dim: int = 2, **options) -> Target:

@@ -22,7 +22,6 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from salmc import checks
-from salmc.compiled import RUNTIME_ERRORS, failure
 from salmc.errors import NotDifferentiableError, TargetError
 
 Point = Float[Array, " dim"]
@@ -184,7 +183,7 @@ class Target(AbstractTarget):
     def log_density(self, x: Point) -> Scalar:
         value = self.function(x)
         # Shapes are known while tracing, so this costs nothing in compiled code.
-        _require_scalar(self.name, self.dim, value)
+        require_scalar(self.name, self.dim, value)
         return jnp.asarray(value, dtype=jnp.result_type(value, x))
 
     @classmethod
@@ -294,45 +293,8 @@ def zero_where_invalid(log_density: Float[Array, "..."]) -> Float[Array, "..."]:
     return jnp.where(log_density < jnp.inf, log_density, -jnp.inf)
 
 
-def check_at(target: AbstractTarget, points: Points) -> None:
-    """Meet a density that cannot be used at the door, by its values at the first points.
-
-    Raises:
-        TargetError: if it does not return a scalar, raises an error of its own from NumPy,
-            returns +inf, or is NaN or zero everywhere.
-    """
-    shape = jax.eval_shape(target.log_density, jax.ShapeDtypeStruct((target.dim,), points.dtype))
-    _require_scalar(target.name, target.dim, shape)
-    try:
-        values = np.asarray(_raw_log_densities(target, points))
-    except RUNTIME_ERRORS as error:
-        reason = failure(error).removeprefix("TargetError: ")
-        raise TargetError(f"The log density of `{target.name}` failed: {reason}") from error
-    if np.any(values == np.inf):
-        where = np.asarray(points)[np.argmax(values == np.inf)]
-        raise TargetError(
-            f"The log density of `{target.name}` is +inf at {np.round(where, 4).tolist()}: "
-            "no distribution has that. Bound the density there."
-        )
-    if np.all(np.isnan(values)):
-        raise TargetError(
-            f"The log density of `{target.name}` is NaN at all {len(values)} starting points. "
-            "Evaluate it at one point by hand to find the cause."
-        )
-    if np.all(np.isnan(values) | (values == -np.inf)):
-        raise TargetError(
-            f"The density of `{target.name}` is zero at all {len(values)} starting points, so "
-            "nothing shows where to go. Start where it is positive: pass an array as `particles`."
-        )
-
-
-@eqx.filter_jit
-def _raw_log_densities(target: AbstractTarget, points: Points) -> Float[Array, " n"]:
-    """As `log_densities`, with NaN and +inf left to be seen."""
-    return jax.vmap(target.log_density)(points)
-
-
-def _require_scalar(name: str, dim: int, value: Any) -> None:
+def require_scalar(name: str, dim: int, value: Any) -> None:
+    """Refuse what a log density returned, or would return, unless it is one number."""
     given = getattr(value, "shape", () if isinstance(value, (int, float)) else None)
     if given != ():
         raise TargetError(

@@ -17,7 +17,8 @@ import pytest
 import salmc.targets
 from salmc.datasets.fetch import find
 from salmc.errors import DataError
-from salmc.target import AbstractTarget, check_at
+from salmc.target import AbstractTarget
+from salmc.target_check import check_at
 from salmc.targets import TARGETS, Affine, Posterior
 
 DRAWS = 120_000

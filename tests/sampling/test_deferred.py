@@ -95,3 +95,17 @@ def test_draws_where_the_density_is_zero_are_told_in_the_summary():
     told = Draws(positions, None, seconds=1.0, target=half).summary()
     assert not told.verdict.trustworthy
     assert "0.1 of the draws are where the density is zero" in str(told)
+
+
+def test_a_summary_of_draws_whose_target_fails_tells_the_rest():
+    def fail(points):
+        raise RuntimeError("the telescope is closed")
+
+    positions = np.random.default_rng(1).normal(size=(4, 100, 2))
+    draws = Draws(positions, None, seconds=1.0, target=Target.from_numpy(fail, 2))
+    told = draws.summary()
+    assert not told.verdict.trustworthy
+    assert "when the draws were compared with it" in str(told)
+    assert "the telescope is closed" in str(told)
+    assert told.evidence.ksd is None
+    assert told.evidence.coordinates[0].ess_bulk > 200

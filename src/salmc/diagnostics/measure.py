@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from salmc.compiled import RUNTIME_ERRORS, failure
 from salmc.diagnostics.acceptance import acceptance_rate, density_ratio_acceptance
 from salmc.diagnostics.arrays import safe_scale, subset
 from salmc.diagnostics.coverage import missed_share
@@ -123,9 +124,13 @@ def measure(draws: DrawsLike, seed: int = 0) -> Evidence:
     if draws.target is None:
         figure = gradient_free_ksd_squared(sample[chosen], sample_values[chosen], seed=seed)
         return dataclasses.replace(evidence, ksd=figure, ksd_kind="gradient-free, own reference")
-    evidence = dataclasses.replace(
-        evidence, **_without_truth(draws.target, sample[chosen], sample_values[chosen], seed)
-    )
+    try:
+        found = _without_truth(draws.target, sample[chosen], sample_values[chosen], seed)
+    except RUNTIME_ERRORS as error:
+        # The draws and what they say of themselves are worth having all the same.
+        told = f"The target failed when the draws were compared with it: {failure(error)}"
+        return dataclasses.replace(evidence, warnings=(*evidence.warnings, told))
+    evidence = dataclasses.replace(evidence, **found)
     return dataclasses.replace(
         evidence, **_against_truth(draws.target, chains, sample, sample[chosen], particles, seed)
     )

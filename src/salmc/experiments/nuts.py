@@ -24,7 +24,8 @@ from salmc.errors import SalmcError
 from salmc.progress import AbstractReporter, SilentReporter
 from salmc.sampling.draws import Draws
 from salmc.sampling.side_by_side import side_by_side
-from salmc.target import AbstractTarget, check_at
+from salmc.target import AbstractTarget
+from salmc.target_check import check_at
 
 _BLOCK = 250
 """Draws between two reports of progress, and between two moments to stop."""

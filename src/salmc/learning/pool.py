@@ -24,7 +24,8 @@ from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover
 from salmc.movers.evolution import evolve
 from salmc.movers.start import find_start
-from salmc.target import AbstractTarget, Points, check_at
+from salmc.target import AbstractTarget, Points
+from salmc.target_check import check_at
 
 _ROUNDS_AT_TARGET = 2
 _MOST_ROUNDS = 200

@@ -17,7 +17,8 @@ from salmc.movers.base import AbstractMover
 from salmc.movers.start import find_start
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.draws import Draws
-from salmc.target import AbstractTarget, check_at
+from salmc.target import AbstractTarget
+from salmc.target_check import check_at
 
 
 def run(

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from salmc.remember import remember_programs, remove_oldest
+from salmc.remember import remove_oldest
 
 PROGRAM = """
 import sys
@@ -68,9 +68,17 @@ def test_what_jax_was_told_before_is_left_alone(tmp_path):
     assert not (tmp_path / "ours").exists()
 
 
-def test_processes_started_from_here_remember_too():
-    assert remember_programs() is not None
-    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == str(remember_programs())
+def test_without_a_home_folder_commands_work_as_before(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", "import salmc; print(salmc.remember_programs())"],
+        capture_output=True,
+        text=True,
+        check=True,
+        # There is no such user, so that "~" means nothing.
+        env={"PATH": os.environ["PATH"], "SALMC_CACHE": "~nobody-of-that-name/cache"},
+        cwd=tmp_path,
+    )
+    assert done.stdout.strip() == "None"
 
 
 def test_the_oldest_go_first(tmp_path):

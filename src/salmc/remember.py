@@ -5,7 +5,8 @@ finds them again by their text, so that the same fit in a new process begins alm
 exact: what runs is the very program that was compiled before.
 
 A program is made for one kind of processor, and on another one it could crash. Home folders are
-shared between machines, so each kind of processor has a folder of its own.
+shared between machines, so each kind of processor has a folder of its own. JAX does not mend a file
+that a killed process left unfinished: it warns, and compiles that program every time.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from typing import Any
 from salmc.cache import cache_folder
 
 MOST_BYTES = 2**29
-"""Beyond this the oldest programs are removed."""
+"""When a process begins to remember, the oldest programs beyond this are removed."""
 
 _SETTINGS = {
     "jax_compilation_cache_dir": "",
@@ -50,11 +51,11 @@ def remember_programs(folder: str | Path | None = None) -> Path | None:
     chosen = _chosen_before()
     if chosen is not None:
         return chosen
-    place = cache_folder() / "programs" if folder is None else Path(folder).expanduser()
-    place = place.absolute() / _processor()
     try:
+        place = cache_folder() / "programs" if folder is None else Path(folder).expanduser()
+        place = place.absolute() / _processor()
         place.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, RuntimeError):  # the latter where there is no home folder
         return None
     if not os.access(place, os.W_OK):
         return None
@@ -65,14 +66,20 @@ def remember_programs(folder: str | Path | None = None) -> Path | None:
 
 def remove_oldest(folder: Path, most_bytes: int = MOST_BYTES) -> None:
     """Remove the oldest files of a folder until the others take at most so many bytes."""
+    found = []
     with contextlib.suppress(OSError):
-        found = [(path, path.stat()) for path in folder.iterdir() if path.is_file()]
-        total = sum(told.st_size for _, told in found)
-        for path, told in sorted(found, key=lambda pair: pair[1].st_mtime):
-            if total <= most_bytes:
-                return
-            path.unlink(missing_ok=True)
-            total -= told.st_size
+        for path in folder.iterdir():
+            # Another process may remove files too.
+            with contextlib.suppress(OSError):
+                told = path.stat()
+                found.append((told.st_mtime, told.st_size, path))
+    total = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
+        if total <= most_bytes:
+            return
+        with contextlib.suppress(OSError):
+            path.unlink()
+        total -= size
 
 
 def _chosen_before() -> Path | None:
@@ -87,10 +94,14 @@ def _chosen_before() -> Path | None:
 
 
 def _tell_jax(settings: dict[str, str]) -> None:
-    """Through the environment, for processes that are started from here and for a JAX that is not
-    loaded yet: commands that do without it stay quick."""
-    os.environ.update({name.upper(): value for name, value in settings.items()})
+    """What the user said by the environment stands.
+
+    A JAX that is not loaded yet is told by the environment too: commands that do without it stay
+    quick.
+    """
+    settings = {name: told for name, told in settings.items() if name.upper() not in os.environ}
     if "jax" not in sys.modules:
+        os.environ.update({name.upper(): value for name, value in settings.items()})
         return
     import jax
     from jax.experimental.compilation_cache import compilation_cache

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from salmc.kernels.whitening import Whitening
-from salmc.sampling import chain
 from salmc.sampling.block import Block
 from salmc.sampling.launch import Tally, launch
+from salmc.sampling.ready import block_length
 from salmc.target import Target
 from salmc.targets import Banana, Gaussian, Mog6, Ring
 from simple_kernels import Autoregressive, Breaking, Claiming, Implicit, Independent
@@ -95,9 +95,10 @@ def test_draws_do_not_depend_on_blocks_and_log_densities_are_theirs(case, metrop
     target, whitening, start = exact_start("banana")
     options = {"metropolis": metropolis, "tries": tries}
     long, ready = run(kernel, target, whitening, start[:8], draws=128, **options)
-    monkeypatch.setattr(chain, "BLOCK_PROPOSALS", 128)
+    usual = ready.length
+    monkeypatch.setattr("salmc.sampling.ready.BLOCK_PROPOSALS", 128)
     short, other = run(kernel, target, whitening, start[:8], draws=47, **options)
-    assert other.length < ready.length
+    assert other.length < usual
     np.testing.assert_array_equal(short.accepted, long.accepted[:47])
     np.testing.assert_allclose(short.positions, long.positions[:47], rtol=1e-4, atol=1e-5)
     expected = target.log_densities(jnp.asarray(long.positions.reshape(-1, 2)))
@@ -124,10 +125,20 @@ def test_one_trace_for_all_seeds_weights_whitenings_and_blocks():
 
 
 @pytest.mark.parametrize(
-    ("draws", "length"), [(2000, 256), (100_000, 256), (16, 16), (10, 2), (1, 1), (600, 128)]
+    ("chains", "draws", "length"),
+    [
+        (31, 2000, 256),
+        (32, 2000, 512),  # two groups of 16
+        (32, 100_000, 512),
+        (128, 100_000, 256),  # eight groups, with four full blocks between them
+        (16, 16, 16),
+        (32, 10, 2),
+        (1, 1, 1),
+        (31, 600, 128),
+    ],
 )
-def test_blocks_are_powers_of_two_that_waste_little(draws, length):
-    assert chain.block_length(32, draws) == length
+def test_blocks_are_powers_of_two_that_waste_little(chains, draws, length):
+    assert block_length(chains, draws) == length
     assert -draws % length <= 0.1 * draws
 
 

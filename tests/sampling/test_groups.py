@@ -10,8 +10,9 @@ import pytest
 
 from salmc.kernels.whitening import Whitening
 from salmc.sampling.block import Block
-from salmc.sampling.chain import group_count
 from salmc.sampling.launch import launch
+from salmc.sampling.metropolis import ChainState
+from salmc.sampling.ready import group_count
 from salmc.sampling.side_by_side import side_by_side
 from salmc.target import Target
 from simple_kernels import Autoregressive, Breaking
@@ -38,16 +39,17 @@ def test_groups_have_one_size_and_are_not_small(chains, groups):
 def test_each_group_is_what_its_chains_would_be_alone(metropolis):
     kernel = Autoregressive(2, pull=0.5, scale=0.9)
     both = ready(kernel, metropolis=metropolis)
+    assert both.threads
     assert both.groups == 2
     together = Block.join(list(both.blocks()))
     for group in range(2):
         rows = slice(16 * group, 16 * (group + 1))
         alone = dataclasses.replace(
             both,
-            groups=1,
-            start=type(both.start)(*(values[rows] for values in both.start)),
+            start=ChainState(*(values[rows] for values in both.start)),
             key=jax.random.fold_in(both.key, group),
         )
+        assert alone.groups == 1
         expected = Block.join(list(alone.blocks()))
         np.testing.assert_array_equal(together.positions[:, rows], expected.positions)
         np.testing.assert_array_equal(together.log_density[:, rows], expected.log_density)
@@ -60,31 +62,86 @@ def test_each_group_is_what_its_chains_would_be_alone(metropolis):
 def test_proposals_that_are_not_finite_are_counted_in_all_groups():
     chains = ready(Breaking(2), metropolis=False, draws=128)
     blocks = list(chains.blocks())
-    assert chains.groups == 2
     missed = sum(int(np.sum(~block.accepted)) for block in blocks)
     assert sum(block.invalid for block in blocks) == missed > 0
 
 
-def test_chains_on_a_black_box_are_one_group():
-    target = Target.from_numpy(lambda points: -0.5 * np.sum(points**2, axis=1), 2)
+def called(function):
+    """A density that calls Python, though its author does not say that it has no gradient."""
+
+    def log_density(x):
+        shape = jax.ShapeDtypeStruct((), x.dtype)
+        return jax.pure_callback(function, shape, x, vmap_method="broadcast_all")
+
+    return log_density
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        Target.from_numpy(lambda points: -0.5 * np.sum(points**2, axis=1), 2),
+        Target(called(lambda x: -0.5 * np.sum(x**2, axis=-1)), 2),
+    ],
+    ids=["a black box", "a callback of the user's own"],
+)
+def test_groups_take_turns_where_python_is_called(target):
     kernel = Autoregressive(2, pull=0.5, scale=0.9)
-    chains = ready(kernel, target)
-    assert chains.groups == 1
-    assert len(Block.join(list(chains.blocks()))) == 64
-    # Forward passes do not call it, so they need not wait for each other.
-    assert ready(kernel, target, metropolis=False, densities=False).groups == 2
+    in_turn, at_once = ready(kernel, target), ready(kernel)
+    assert not in_turn.threads
+    assert at_once.threads
+    made, expected = (Block.join(list(chains.blocks())) for chains in (in_turn, at_once))
+    np.testing.assert_allclose(made.positions, expected.positions, rtol=1e-5, atol=1e-6)
+    # Forward passes do not call it.
+    assert ready(kernel, target, metropolis=False, densities=False).threads
+
+
+class WithNumbers(Autoregressive):
+    """Has a field that is NumPy's, which JAX would read in the precision of the thread."""
+
+    numbers: np.ndarray
+
+    def __init__(self):
+        super().__init__(2, pull=0.5, scale=0.9)
+        self.numbers = np.zeros(2)
+
+    def propose(self, key, x):
+        return super().propose(key, x) + self.numbers
 
 
 def test_groups_compute_in_the_precision_of_whoever_asks():
     with jax.enable_x64(True):
         target = Target(lambda x: -0.5 * jnp.sum(x**2), 2)
-        chains = ready(Autoregressive(2, pull=0.5, scale=0.9), target)
+        chains = ready(WithNumbers(), target)
         made = Block.join(list(chains.blocks()))
-    assert chains.groups == 2
+    assert chains.threads
     assert made.positions.dtype == np.float64
     np.testing.assert_allclose(
         made.log_density, -0.5 * np.sum(made.positions**2, axis=-1), rtol=1e-12
     )
+
+
+def test_settings_for_finding_errors_hold_in_groups_too():
+    kernel = Autoregressive(2, pull=0.5, scale=0.9)
+    with jax.debug_nans(True):
+        # JAX looks for NaN on the thread that it was asked to.
+        assert not ready(kernel).threads
+    usual = Block.join(list(ready(kernel, draws=2).blocks()))
+    with jax.disable_jit():
+        slow = Block.join(list(ready(kernel, draws=2).blocks()))
+    np.testing.assert_allclose(slow.positions, usual.positions, rtol=1e-4, atol=1e-5)
+
+
+def test_nothing_is_compiled_once_chains_are_ready(monkeypatch):
+    chains = ready(Autoregressive(2, pull=0.5, scale=0.9), chains=32, draws=33)
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda name, seconds, **more: compiled.append(name) if "compile" in name else None
+    )
+    try:
+        list(chains.blocks())
+    finally:
+        jax.monitoring.clear_event_listeners()
+    assert compiled == []
 
 
 def test_an_error_in_one_is_raised_and_what_came_before_it_was_given():
@@ -103,7 +160,24 @@ def test_no_thread_is_left_behind_by_those_who_stop_early():
     items = side_by_side([iter(range(10)), iter(range(10))])
     assert next(items) == [0, 0]
     items.close()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
     assert set(threading.enumerate()) <= before
+
+
+def test_who_stops_early_does_not_wait_for_the_rest():
+    stopped = threading.Event()
+
+    def slow():
+        yield 0
+        stopped.wait(30)
+        yield 1
+
+    items = side_by_side([slow(), slow()])
+    assert next(items) == [0, 0]
+    items.close()
+    assert not stopped.is_set()
+    stopped.set()
 
 
 def test_each_iterator_keeps_to_one_thread():

@@ -55,6 +55,15 @@ def test_the_store_holds_the_draws_of_the_same_seed(tmp_path, in_memory):
         np.testing.assert_allclose(ess, arviz_stats.ess(in_memory.to_arviz())["x"].values)
 
 
+def test_a_black_box_streams_the_draws_that_memory_would_hold(tmp_path):
+    target = Target.from_numpy(lambda points: -0.5 * np.sum(points**2, axis=1), 2)
+    options = {**OPTIONS, "metropolis": False}
+    streamed = make(target).sample_to(tmp_path / "draws.zarr", progress=False, **options)
+    held = make(target).sample(progress=False, **options)
+    with xarray.open_datatree(streamed.path, engine="zarr") as tree:
+        np.testing.assert_allclose(tree["posterior"]["x"], held.positions, rtol=1e-5, atol=1e-6)
+
+
 def test_the_layout_is_that_of_saved_draws(tmp_path, in_memory):
     make().sample_to(tmp_path / "streamed.zarr", progress=False, **OPTIONS)
     in_memory.save(tmp_path / "saved.zarr")

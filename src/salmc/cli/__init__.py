@@ -7,11 +7,11 @@ import typer
 from salmc.cli.compare import compare
 from salmc.cli.images import app as images
 from salmc.cli.lists import list_methods, list_targets
+from salmc.cli.remembering import remembering
 from salmc.cli.reproduce import reproduce
 from salmc.cli.run import run
 from salmc.cli.sample import sample
 from salmc.cli.show import show
-from salmc.remember import remember_programs
 
 app = typer.Typer(
     name="salmc",
@@ -22,11 +22,11 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(run)
-app.command("sample")(sample)
-app.command("compare")(compare)
+app.command("run")(remembering(run))
+app.command("sample")(remembering(sample))
+app.command("compare")(remembering(compare))
 app.command("show")(show)
-app.command("reproduce")(reproduce)
+app.command("reproduce")(remembering(reproduce))
 app.add_typer(images, name="images")
 app.command("targets")(list_targets)
 app.command("methods")(list_methods)
@@ -48,8 +48,6 @@ def _common(
     ] = False,
 ) -> None:
     del version
-    # Every command is a new process, which would compile again what the last one did.
-    remember_programs()
 
 
 def main() -> None:

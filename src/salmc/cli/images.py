@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from salmc.cli.console import INTERRUPTED, Interrupts, complain, one_sentence, output
+from salmc.cli.remembering import remembering
 from salmc.errors import ArgumentError, OutputError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _SUFFIX = ".salmc"
 
 
 @app.command("train")
+@remembering
 def train_images(
     data: Annotated[str, typer.Option(help="mnist, digits, or a folder of images.")],
     out: Annotated[Path, typer.Option(help="The .salmc file to write.")],
@@ -112,6 +114,7 @@ def train_images(
 
 
 @app.command("sample")
+@remembering
 def sample_images(
     kernel: Annotated[Path, typer.Argument(help="A .salmc file of a kernel over images.")],
     out: Annotated[Path, typer.Option(help="The picture to write: .png, or .gif to see it move.")],

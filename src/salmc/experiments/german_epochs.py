@@ -37,7 +37,7 @@ def jobs(plan: Plan) -> list[Job]:
     warmup = 200 if plan.quick else 1000
     for _, method, kernel, metropolis, _ in LEARNERS:
         rival = method == rows.RIVAL
-        runs = plan.number("rival_runs", 3, 1) if rival else plan.number("runs", 10, 1)
+        runs = plan.number("rival_runs", 10, 1) if rival else plan.number("runs", 10, 1)
         for split in range(runs):
             nuts = nuts_split(TARGET, split, warmup=warmup, **shape)
             full = default_steps(method, kernel)

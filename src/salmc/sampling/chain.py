@@ -1,4 +1,4 @@
-"""Chains of a kernel, advanced block by block in one compiled scan.
+"""Chains of a kernel: a block of steps in one compiled scan.
 
     x_{t+1} = G(x_t, ξ_t)                       forward passes
     x_{t+1} = G(x_t, ξ_t) or x_t                with a Metropolis step, see `metropolis`
@@ -7,14 +7,8 @@ The kernel sees whitened points; what comes out is in the target's own coordinat
 step depends on its number alone, so the draws of a seed do not depend on how they are divided into
 blocks, and a longer run begins with the shorter one. Kernel, whitening and target are arguments of
 the compiled function: trained weights, seeds and blocks share one trace.
-
-A scan goes from step to step on one core, however many chains it moves. So chains run in groups,
-each in a scan and on a thread of its own (`side_by_side`).
 """
 
-import dataclasses
-import functools
-from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 import equinox as eqx
@@ -25,7 +19,6 @@ from jaxtyping import Array, Int, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
 from salmc.kernels.whitening import Whitening
-from salmc.sampling.block import Block, fetch
 from salmc.sampling.metropolis import (
     ChainState,
     LogDensity,
@@ -34,113 +27,15 @@ from salmc.sampling.metropolis import (
     hastings,
     independence,
 )
-from salmc.sampling.side_by_side import side_by_side
 from salmc.target import AbstractTarget, Points
-
-BLOCK_PROPOSALS = 8192
-"""Proposals of one block: enough for full speed on a CPU, few enough for its caches, for progress
-and for Ctrl-C."""
 
 _LARGEST = 1e19
 """Whitened coordinates beyond it count as infinite; within, no squares or products overflow."""
 
-_MOST_GROUPS, _FEWEST = 8, 16
-"""Groups that chains run in, at most, and chains of a group, at least."""
-
-_WASTE = 0.1
-"""Steps that may be computed in vain, as a share of those asked for, to share a trace."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Chains:
-    """Chains that are ready to run.
-
-    Attributes:
-        kernel, whitening, target: what moves the chains; without a target there is no Metropolis
-            step, and log densities are NaN.
-        metropolis: whether proposals may be rejected.
-        tries: proposals for each step, of which one may be taken.
-        densities: whether draws of forward passes have their log density; NaN if not.
-        groups: how many groups the chains run in; a divisor of their number.
-        length: steps of one block.
-        draws: steps to take.
-        start: where the chains begin.
-        key: of all steps.
-    """
-
-    kernel: AbstractKernel
-    whitening: Whitening
-    target: AbstractTarget | None
-    metropolis: bool
-    tries: int
-    densities: bool
-    groups: int
-    length: int
-    draws: int
-    start: ChainState
-    key: PRNGKeyArray
-
-    def compile(self) -> None:
-        """Compile what a block needs ahead of its first run; quick if it was compiled before."""
-        _ = self._programs
-
-    def blocks(self) -> Iterator[Block]:
-        """The draws. The next block is under way while the last is looked at."""
-        self.compile()
-        parts = [self._group(number) for number in range(self.groups)]
-        if len(parts) == 1:
-            yield from parts[0]
-        else:
-            yield from map(Block.beside, side_by_side(parts))
-
-    def _group(self, number: int) -> Iterator[Block]:
-        make_noise, advance_block = self._programs
-        state, key, pending, left = self._start(number), self._key(number), None, 0
-        for first in range(0, self.draws, self.length):
-            noise = make_noise(*self._noise_arguments(key, first))
-            state, steps = advance_block(*self._block_arguments(state, noise))
-            if pending is not None:
-                yield fetch(pending, left)
-            pending, left = steps, min(self.length, self.draws - first)
-        if pending is not None:
-            yield fetch(pending, left)
-
-    @functools.cached_property
-    def _programs(self) -> tuple[Any, Any]:
-        """What makes the noise of a block, and what advances it: all groups share them.
-
-        Compiled here and not by their first call: JAX's settings belong to a thread, so that on
-        another one the same call might be traced anew, and in another precision.
-        """
-        noise_program: Any = step_noise  # their types do not tell of `lower`
-        block_program: Any = advance
-        arguments = self._noise_arguments(self._key(0), 0)
-        noise = step_noise(*arguments)
-        return (
-            noise_program.lower(*arguments).compile(),
-            block_program.lower(*self._block_arguments(self._start(0), noise)).compile(),
-        )
-
-    def _key(self, group: int) -> PRNGKeyArray:
-        return self.key if self.groups == 1 else jax.random.fold_in(self.key, group)
-
-    def _start(self, group: int) -> ChainState:
-        size = len(self.start.points) // self.groups
-        return ChainState(*(values[group * size :][:size] for values in self.start))
-
-    def _noise_arguments(self, key: PRNGKeyArray, first: int) -> tuple[Any, ...]:
-        rows = self.tries + 1 if self.tries > 1 else 1
-        size = len(self.start.points) // self.groups
-        return key, np.array(first, np.int32), self.length, rows, size
-
-    def _block_arguments(self, state: ChainState, noise: Noise) -> tuple[Any, ...]:
-        things = (self.kernel, self.whitening, self.target, state, noise)
-        return (*things, self.metropolis, self.tries, self.densities)
-
 
 @eqx.filter_jit
 def step_noise(
-    key: PRNGKeyArray, first: Int[Array, ""], length: int, rows: int, chains: int
+    key: PRNGKeyArray, first: Int[Array | np.ndarray, ""], length: int, rows: int, chains: int
 ) -> Noise:
     """The randomness of `length` steps from step number `first` on.
 
@@ -200,28 +95,6 @@ def start_state(
 def proposes_ahead(kernel: AbstractKernel) -> TypeGuard[AbstractTractableKernel]:
     """Whether all proposals can be made before the first is judged."""
     return isinstance(kernel, AbstractTractableKernel) and not kernel.looks_at_state
-
-
-def block_length(chains: int, draws: int, tries: int = 1) -> int:
-    """Steps of one block: a power of two, so that runs of any length share a few traces.
-
-    The longest that fits `BLOCK_PROPOSALS` and computes at most a tenth in vain.
-    """
-    longest = max(1, BLOCK_PROPOSALS // (chains * tries))
-    length = 1 << (longest.bit_length() - 1)
-    while length > 1 and -draws % length > _WASTE * draws:
-        length //= 2
-    return length
-
-
-def group_count(chains: int) -> int:
-    """Groups for so many chains, all of one size and the same on every machine.
-
-    As many as there are cores on many machines; a scan over fewer chains than `_FEWEST` is no
-    quicker.
-    """
-    most = min(_MOST_GROUPS, max(1, chains // _FEWEST))
-    return max(count for count in range(1, most + 1) if chains % count == 0)
 
 
 def _whitened_log_density(whitening: Whitening, target: AbstractTarget | None) -> LogDensity:

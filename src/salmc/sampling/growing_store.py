@@ -8,8 +8,8 @@ import numpy as np
 import zarr
 
 from salmc.sampling.block import Block
-from salmc.sampling.chain import Chains
 from salmc.sampling.draws import Draws
+from salmc.sampling.ready import Chains
 from salmc.sampling.store import to_arviz
 
 FORMAT = "salmc-stream-1"

@@ -14,13 +14,8 @@ from salmc.errors import TargetError
 from salmc.kernels.base import AbstractKernel, is_exact
 from salmc.kernels.whitening import Whitening
 from salmc.sampling.block import Block
-from salmc.sampling.chain import (
-    Chains,
-    block_length,
-    group_count,
-    proposes_ahead,
-    start_state,
-)
+from salmc.sampling.chain import proposes_ahead, start_state
+from salmc.sampling.ready import Chains
 from salmc.target import AbstractTarget, Points
 
 _STUCK_DRAWS = 100
@@ -65,7 +60,6 @@ def launch(
     try:
         state = start_state(kernel, whitening, target, points, metropolis)
         values = np.asarray(state.log_density)
-        groups = group_count(chains) if _may_share(target, metropolis or densities) else 1
         ready = Chains(
             kernel,
             whitening,
@@ -73,8 +67,6 @@ def launch(
             metropolis=metropolis,
             tries=tries,
             densities=densities,
-            groups=groups,
-            length=block_length(chains // groups, draws, tries),
             draws=draws,
             start=state,
             key=step_key,
@@ -155,11 +147,6 @@ def run_settings(chains: Chains, seed: int, start: Any) -> dict[str, Any]:
         "kernel": chains.kernel.name,
         "exact": chains.metropolis and is_exact(type(chains.kernel)),
     }
-
-
-def _may_share(target: AbstractTarget | None, called: bool) -> bool:
-    """Whether chains may run on several threads: a black box may not bear two calls at a time."""
-    return target is None or not called or target.differentiable
 
 
 def _check_tries(kernel: AbstractKernel, tries: int, metropolis: bool) -> None:

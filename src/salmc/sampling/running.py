@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from salmc.sampling.block import Block
-from salmc.sampling.chain import Chains
 from salmc.sampling.draws import Draws
+from salmc.sampling.ready import Chains
 
 KEPT_DRAWS = 2000
 """Of each chain in the thinned subsample, at most."""

@@ -47,7 +47,7 @@ def step_noise(
         # 1 − U lies in (0, 1], so that the logarithm is finite.
         return propose_key, jnp.log1p(-jax.random.uniform(accept_key, (rows, chains)))
 
-    return Noise(*jax.vmap(one)(first + jnp.arange(length)))
+    return Noise(*jax.vmap(one)(jnp.asarray(first) + jnp.arange(length)))
 
 
 @eqx.filter_jit

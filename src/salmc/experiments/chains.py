@@ -13,6 +13,8 @@ from salmc.sampling.draws import Draws
 from salmc.sampling.sampler import Sampler
 
 VERSION = 1
+KERNEL_VERSION = 2
+"""Of chains of a kernel: they run in groups since the second."""
 TIMED = 3
 """Times that chains are run; the median of their seconds is told."""
 
@@ -31,7 +33,7 @@ def kernel_chains(train: Job, metropolis: bool, *, chains: int, draws: int) -> J
     arguments = {**told, "metropolis": metropolis, "chains": chains, "draws": draws}
     name = f"{label(told['method'], told['kernel'])}{' + MH' if metropolis else ''} "
     name += f"on {told['target']}, seed {told['seed']}"
-    return Job("chains", name, arguments, _kernel_chains, VERSION, (train,), seconds=6.0)
+    return Job("chains", name, arguments, _kernel_chains, KERNEL_VERSION, (train,), seconds=6.0)
 
 
 def mover_chains(

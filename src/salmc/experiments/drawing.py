@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from salmc.experiments.jobs import Record
 from salmc.experiments.published import DRAWS, Published
@@ -80,6 +81,14 @@ def bars_legend(right: str, biased: str) -> list[Patch | Line2D]:
         Line2D([], [], color=style.INK, linewidth=1.8, label="the paper"),
         Line2D([], [], linestyle="", label="on the bars: ESS · ESS/s"),
     ]
+
+
+def plain_logarithms(axes: Axes) -> None:
+    """A logarithmic vertical axis that says 0.01, 0.02, 0.05, …"""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def short(value: int | float) -> str:

@@ -6,6 +6,7 @@ from matplotlib.ticker import NullFormatter
 
 from salmc.experiments import rows
 from salmc.experiments.chains import size
+from salmc.experiments.drawing import plain_logarithms
 from salmc.experiments.jobs import Job, Plan, Record, Results
 from salmc.experiments.regressions import kernel_split, nuts_split
 from salmc.experiments.table2 import split_training
@@ -137,10 +138,7 @@ def figure(results: Results) -> Figure | None:
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(axis="y")
     first.set_ylim(bottom=0)
-    second.set_yscale("log")
-    second.yaxis.set_major_formatter("{x:g}")
-    second.yaxis.set_minor_formatter("{x:g}")
-    second.tick_params(axis="y", which="minor", labelsize=7)
+    plain_logarithms(second)
     reach = 1.15 * max(map(abs, third.get_ylim()))
     third.set_ylim(-reach, reach)
     style.title(first, "ESS of one chain", "points: single splits")

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from salmc.experiments import published, rows
 from salmc.experiments.chains import size
-from salmc.experiments.drawing import Bar, bars_legend, ess_bars
+from salmc.experiments.drawing import Bar, bars_legend, ess_bars, plain_logarithms
 from salmc.experiments.jobs import Job, Plan, Record, Results
 from salmc.experiments.problems import REGRESSIONS, TITLES
 from salmc.experiments.races import race, race_table, race_words
@@ -93,6 +93,9 @@ def figure(results: Results) -> Figure | None:
         ess_bars(panels[0, column], _all_bars(results, shown, target), labels=column == 0)
         panels[0, column].set_title(TITLES[target], fontsize=10.5)
         _bias(panels[1, column], results, shown, target, legend=column == 0)
+    limits = [panel.get_ylim() for panel in panels[1]]
+    for panel in panels[1]:
+        panel.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
     panels[1, 0].set_ylabel("rms error of the mean, in sd")
     handles = bars_legend("moments right", "biased")
     made.legend(handles=handles, loc="outside lower center", ncols=3)
@@ -269,7 +272,8 @@ def _bias(
         axes.plot([low, high], [errors] * 2, color=colour, marker="|", markersize=9, linestyle="")
         axes.plot([], [], color=colour, linewidth=3, label=row.title)
     axes.axhline(_OFF, color=style.FAINT_INK, linewidth=0.9, linestyle=":")
-    axes.set(xlabel="sd ratio, narrowest to widest coordinate", yscale="log")
+    axes.set_xlabel("sd ratio, narrowest to widest coordinate")
+    plain_logarithms(axes)
     axes.grid(axis="y")
     if legend:
         axes.legend(fontsize=7, loc="best")

@@ -150,7 +150,7 @@ def test_one_point_and_batches_agree(name):
     found = log_densities(kernel, new, points)
     # In single precision; where the density is steep, rounding of x' shows in it.
     np.testing.assert_allclose(found, log_q, atol=2e-3)
-    singly = eqx.filter_jit(jax.vmap(kernel.log_density))(new, points)
+    singly = eqx.filter_jit(lambda a, b: jax.vmap(kernel.log_density)(a, b))(new, points)
     # Knots reach to ten, where single precision rounds by 1e-6 and steep slopes magnify it.
     np.testing.assert_allclose(singly, found, atol=2e-4)
     one = propose_with_log_density(kernel, key, points[:1])[0][0]

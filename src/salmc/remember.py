@@ -1,8 +1,8 @@
 """Compiled programs that outlive the process.
 
-Most of a first fit in few dimensions is compilation. JAX can keep compiled programs on disk and
-finds them again by their text, so that the same fit in a new process begins almost at once. It is
-exact: what runs is the very program that was compiled before.
+Half of a first fit in few dimensions is compilation. JAX can keep compiled programs on disk and
+finds them again by their text, so that the same fit in a new process waits for little more than its
+training. It is exact: what runs is the very program that was compiled before.
 
 A program is made for one kind of processor, and on another one it could crash. Home folders are
 shared between machines, so each kind of processor has a folder of its own. JAX does not mend a file
@@ -104,12 +104,9 @@ def _tell_jax(settings: dict[str, str]) -> None:
         os.environ.update({name.upper(): value for name, value in settings.items()})
         return
     import jax
-    from jax.experimental.compilation_cache import compilation_cache
 
     for name, value in settings.items():
         jax.config.update(name, value if name.endswith("dir") else int(value))
-    # What was compiled before made JAX decide that there is no folder.
-    compilation_cache.reset_cache()
 
 
 def _processor() -> str:

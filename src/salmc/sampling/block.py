@@ -34,6 +34,8 @@ class Block:
     @staticmethod
     def beside(blocks: "list[Block]") -> "Block":
         """The same steps of several groups of chains."""
+        if len(blocks) == 1:
+            return blocks[0]
         return Block(
             np.concatenate([block.positions for block in blocks], axis=1),
             np.concatenate([block.log_density for block in blocks], axis=1),

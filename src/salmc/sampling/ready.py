@@ -87,7 +87,7 @@ class Chains:
 
     @property
     def threads(self) -> bool:
-        """Whether groups run at the same time: see `_shares_no_callback`."""
+        """Whether groups run at the same time, and not in turn."""
         return self._prepared.threads
 
     def compile(self) -> None:
@@ -144,7 +144,7 @@ class Chains:
         noise = make_noise(*noise_arguments)
         lowered = block_program.lower(*self._block_arguments(things, starts[0], noise))
         watched = config.jax_debug_nans or config.jax_debug_infs
-        threads = self.groups > 1 and not watched and _shares_no_callback(lowered)
+        threads = self.groups > 1 and not watched and _never_calls_python(lowered)
         return _Prepared(make_noise, lowered.compile(), things, starts, keys, threads)
 
     def _noise_arguments(self, key: PRNGKeyArray, first: int) -> tuple[Any, ...]:
@@ -181,6 +181,6 @@ def block_length(chains: int, draws: int, tries: int = 1) -> int:
     return length
 
 
-def _shares_no_callback(lowered: Any) -> bool:
-    """Whether a program never calls Python: a black box may not bear two calls at a time."""
+def _never_calls_python(lowered: Any) -> bool:
+    """Whether a program may run twice at a time, which a black box might not bear."""
     return "callback" not in lowered.as_text()

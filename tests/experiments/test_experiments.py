@@ -2,6 +2,7 @@
 
 import json
 import math
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -170,6 +171,22 @@ def test_experiments_share_trainings():
     assert trainings("german-epochs") & trainings("table2")
 
 
+def test_a_new_default_makes_new_trainings_and_all_that_rests_on_them(monkeypatch):
+    def keys(**arguments):
+        jobs = in_order(load("table2").jobs(Plan(seeds=1, runs=1, rival_runs=1)))
+        found = [j for j in jobs if all(j.arguments.get(n) == v for n, v in arguments.items())]
+        assert len(found) > 2
+        return {job.key for job in found}
+
+    rivals, ours = keys(method="a-nice-mc"), keys(method="sal-mc", kernel="mlp")
+    races_before = {race.key for race in load("table2").jobs(Plan()) if race.experiment == "race"}
+    monkeypatch.setattr(import_module("salmc.learning.nice_settings"), "_VELOCITY", 1.0)
+    assert not keys(method="a-nice-mc") & rivals
+    assert keys(method="sal-mc", kernel="mlp") == ours
+    races_after = {race.key for race in load("table2").jobs(Plan()) if race.experiment == "race"}
+    assert not races_after & races_before
+
+
 def test_one_training_serves_rows_with_and_without_metropolis():
     jobs = load("table1").jobs(Plan(seeds=1))
     chosen = [("kernel", "flow"), ("target", "ring")]
@@ -238,7 +255,7 @@ def test_table2_compares_accuracy_with_nuts_on_the_same_splits():
 def test_races_are_not_taken_for_rows():
     records = rows.found(results_of("table2"), rows.ROWS[0], "heart")
     assert len(records) == 1
-    assert "race" not in records[0].job.arguments
+    assert records[0].job.experiment == "chains"
 
 
 def test_words_follow_the_numbers():

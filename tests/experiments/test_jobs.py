@@ -71,6 +71,25 @@ def test_other_arguments_or_another_version_are_another_job(store):
     assert len({job(work).key, job(work, x=2).key, job(work, version=2).key}) == 3
 
 
+def test_other_settings_or_another_job_that_is_needed_are_another_job(store):
+    def chains_of(weight):
+        train = Job("train", "train", {"x": 1}, trains, settings={"weight": weight})
+        return job(work, needs=[train])
+
+    work, trains = Counter(), Counter()
+    run_jobs([chains_of(1.0)], store)
+    run_jobs([chains_of(1.0)], store)
+    assert (trains.calls, work.calls) == (1, 1)
+    run_jobs([chains_of(2.0)], store)
+    assert (trains.calls, work.calls) == (2, 2)
+    (content,) = [
+        json.loads(place.read_text())
+        for place in (store.folder / "trial").glob("*.json")
+        if chains_of(2.0).key in place.name
+    ]
+    assert content["needs"] == [f"train/{chains_of(2.0).needs[0].key}"]
+
+
 def test_arrays_and_files_come_back_as_they_were(store):
     def make(context):
         context.place("txt").write_text("kept")

@@ -81,7 +81,6 @@ def jobs(plan: Plan) -> list[Job]:
                 "seed": seed,
                 "chains": 10 if quick else 40,
                 "draws": 50,
-                "trained": training.key,
             }
             name = f"chain over faces, {words_of_noise}, seed {seed}"
             needs = (training,)

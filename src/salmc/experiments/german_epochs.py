@@ -11,6 +11,7 @@ from salmc.experiments.jobs import Job, Plan, Record, Results
 from salmc.experiments.regressions import kernel_split, nuts_split
 from salmc.experiments.table2 import split_training
 from salmc.experiments.tables import DASH, Table, counted, number, percent
+from salmc.experiments.training import settings_of
 from salmc.report import style
 
 TITLE = "Figure: ESS and accuracy against training on German"
@@ -41,7 +42,7 @@ def jobs(plan: Plan) -> list[Job]:
         runs = plan.number("rival_runs", 10, 1) if rival else plan.number("runs", 10, 1)
         for split in range(runs):
             nuts = nuts_split(TARGET, split, warmup=warmup, **shape)
-            full = default_steps(method, kernel)
+            full = settings_of(TARGET, method, kernel)["steps"]
             if plan.quick:
                 full = rows.STEPS_QUICK[kernel]
             for share in SHARES[4:] if plan.quick else SHARES:
@@ -147,18 +148,6 @@ def figure(results: Results) -> Figure | None:
     handles, labels = third.get_legend_handles_labels()
     made.legend(handles, labels, loc="upper center", ncols=len(labels), bbox_to_anchor=(0.5, 0.998))
     return made
-
-
-def default_steps(method: str, kernel: str) -> int:
-    """Steps of a full training on German."""
-    from salmc.learning.settings import default_settings
-
-    dim = 25
-    if method == rows.RIVAL:
-        from salmc.learning.nice_settings import nice_settings
-
-        return nice_settings(dim).steps
-    return default_settings(kernel, dim).steps
 
 
 def _training(plan: Plan, kernel: str, method: str, split: int, point: int, share: float) -> Job:

@@ -13,6 +13,7 @@ from salmc.experiments.jobs import Context, Job, NotAvailableError, Product, Rec
 from salmc.experiments.training import not_interrupted
 from salmc.images.pictures import save_gif, save_png, sheet, strip
 from salmc.images.sampler import ImageSampler, load
+from salmc.images.settings import ImageSettings
 
 VERSION = 1
 KERNEL = "salmc"
@@ -54,7 +55,8 @@ def image_training(
         "colour": colour,
     }
     name = f"train AL-MC, {kernel} kernel, on {data}, seed {seed}"
-    return Job("train-images", name, arguments, _train, VERSION, seconds=seconds)
+    settings = ImageSettings().as_dictionary() | ({} if steps is None else {"steps": steps})
+    return Job("train-images", name, arguments, _train, VERSION, settings=settings, seconds=seconds)
 
 
 def trained(record: Record) -> ImageSampler:

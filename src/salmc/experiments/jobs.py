@@ -1,12 +1,15 @@
 """A job: the smallest piece of an experiment that is computed, kept and never computed again.
 
-A job is named by its arguments, which are JSON values, and by the version of its code: the two
-make the key under which its result is kept. Its function gets a `Context` and returns figures
-(JSON), with arrays or files beside them where numbers are many. A job may need others, such as a
-trained kernel; two experiments that need the same job share one result.
+A job is named by its arguments, which are JSON values. Its result is kept under a key, made of the
+arguments and of all else that decides the result: the version of its code, the settings it rests
+on, and the jobs it needs, such as the training of a kernel. So a new default makes a new training
+and new chains of it, and what the old one gave is not shown any more. A job's function gets a
+`Context` and returns figures (JSON), with arrays or files beside them where numbers are many. Two
+experiments that need the same job share one result.
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -74,10 +77,11 @@ class Job:
     Attributes:
         experiment: the folder of its result.
         name: for a person.
-        arguments: JSON values; they decide the key and are what the function gets.
+        arguments: JSON values; what the function gets, and how results are found.
         function: what is done; see the module's text.
         version: of that function: a higher one makes kept results void.
         needs: jobs that must be done before.
+        settings: the library's defaults that the function takes without being told; JSON values.
         seconds: about what it takes on one quiet core, for the estimate at the start.
         support: whether results of the same target are judged by it, so that it is run with them.
     """
@@ -88,13 +92,15 @@ class Job:
     function: Callable[["Context"], Product | dict[str, Any]]
     version: int = 1
     needs: tuple["Job", ...] = ()
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
     seconds: int | float = 10.0
     support: bool = False
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
-        """Readable words and a digest of arguments and version."""
-        told = json.dumps([self.version, self.arguments], sort_keys=True)
+        """Readable words, and a digest of all that decides the result."""
+        needed = [(need.experiment, need.key) for need in self.needs]
+        told = json.dumps([self.version, self.arguments, self.settings, needed], sort_keys=True)
         words = "-".join(_word(name, value) for name, value in self.arguments.items())
         stem = re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-")[:_LONGEST_WORDS]
         return f"{stem}-{hashlib.sha256(told.encode()).hexdigest()[:10]}"

@@ -1,5 +1,6 @@
 """MNIST: a Markov chain over handwritten digits, with noise and without."""
 
+import dataclasses
 import math
 import time
 from typing import Any
@@ -65,6 +66,7 @@ def jobs(plan: Plan) -> list[Job]:
         {"part": "classifier", "epochs": epochs, "seed": 0},
         _classifier,
         VERSION,
+        settings=dataclasses.asdict(ClassifierSettings(epochs=epochs)),
         seconds=40.0 * epochs,
     )
     chains, draws = (20, 60) if quick else (100, 100)
@@ -82,8 +84,6 @@ def jobs(plan: Plan) -> list[Job]:
                     "seed": seed,
                     "chains": chains,
                     "draws": draws,
-                    "trained": training.key,
-                    "classifier": classifier.key,
                 }
                 name = f"chain of the {title} kernel, {words_of_noise}, seed {seed}"
                 needs = (training, classifier)

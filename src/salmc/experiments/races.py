@@ -43,7 +43,6 @@ def race(plan: Plan, target: str, warmup: int = 0) -> Job:
     needs = tuple(rows.trainings(plan, target, kernel, method)[0] for method, kernel in kernels)
     arguments = {
         "target": target,
-        "race": [need.key for need in needs],
         "warmup": warmup if target in REGRESSIONS else None,
         **size(plan),
     }

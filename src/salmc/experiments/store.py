@@ -96,6 +96,8 @@ class Store:
             "name": job.name,
             "version": job.version,
             "arguments": plain(job.arguments),
+            "settings": plain(job.settings),
+            "needs": [f"{need.experiment}/{need.key}" for need in job.needs],
             "figures": plain(product.figures),
             "files": {suffix: _digest(self.place(job, suffix)) for suffix in files},
             "seconds": round(seconds, 3),

@@ -1,6 +1,7 @@
 """The job that trains a kernel. Experiments that need the same kernel share one training."""
 
 import contextlib
+import functools
 from typing import Any
 
 from salmc.errors import OutputError
@@ -45,7 +46,20 @@ def training(
     told = f"{label(method, kernel)} on {target}{split_words(split)}, seed {seed}"
     if steps is not None:
         told += f", {steps} steps"
-    return Job("train", told, arguments, _train, VERSION, seconds=seconds)
+    settings = settings_of(target, method, kernel, steps)
+    return Job("train", told, arguments, _train, VERSION, settings=settings, seconds=seconds)
+
+
+def settings_of(target: str, method: str, kernel: str, steps: int | None = None) -> dict[str, Any]:
+    """What a training uses by default; nothing where the method, kernel or target is not there."""
+    from salmc.kernels import KERNELS
+    from salmc.learning.fit import METHODS, method_settings
+    from salmc.targets.registry import TARGETS
+
+    if method not in METHODS or kernel not in KERNELS or target not in TARGETS:
+        return {}
+    settings = method_settings(method, kernel, _dimension(target))
+    return settings.as_dictionary() | ({} if steps is None else {"steps": steps})
 
 
 def label(method: str, kernel: str) -> str:
@@ -69,6 +83,13 @@ def training_seconds(record: Record) -> tuple[float, float]:
     # Saving checkpoints serves these runs, not the method.
     parts.pop("checkpoint", None)
     return sum(parts.values()), compiling
+
+
+@functools.cache
+def _dimension(target: str) -> int:
+    from salmc.targets.registry import TARGETS
+
+    return TARGETS[target].dim
 
 
 def _train(context: Context) -> Product:

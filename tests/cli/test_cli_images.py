@@ -1,20 +1,20 @@
 """`salmc images`, as a person calls it."""
 
+import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
-from salmc.cli import app
+from command import call
 
 FAST = ["--steps", "8", "--set", "batch=8", "--set", "critic_width=4", "--set", "chunk=4"]
 
 
 def salmc(*words):
-    return CliRunner().invoke(app, ["images", *map(str, words)])
+    return call("images", *words)
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def kernel(tmp_path_factory):
     out = tmp_path_factory.mktemp("images") / "digits.salmc"
     result = salmc("train", "--data", "digits", "--out", out, *FAST)
     assert result.exit_code == 0, result.output
-    assert str(out) in result.output.replace("\n", "")
+    assert str(out) in result.output
     return out
 
 
@@ -85,22 +85,21 @@ def test_what_is_there_is_not_replaced_by_accident(kernel):
         (("--out", "x.salmc", "--resume"), "nothing to resume"),
     ],
 )
-def test_bad_training_options(words, sentence, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bad_training_options(words, sentence):
     result = salmc("train", "--data", "digits", *words)
     assert result.exit_code == 2
-    assert sentence in result.output.replace("\n", " ")
-    assert not list(tmp_path.glob("*"))
+    assert sentence in result.output
+    assert os.listdir() == []
 
 
 def test_bad_data_and_files(kernel, tmp_path):
     missing = tmp_path / "no such folder"
     result = salmc("train", "--data", missing, "--out", tmp_path / "x.salmc")
     assert result.exit_code == 2
-    assert "does not exist" in result.output.replace("\n", " ")
+    assert "does not exist" in result.output
     result = salmc("sample", tmp_path / "none.salmc", "--out", tmp_path / "x.png")
     assert result.exit_code == 2
-    assert "does not exist" in result.output.replace("\n", " ")
+    assert "does not exist" in result.output
     result = salmc("sample", kernel, "--out", tmp_path / "x.jpg")
     assert result.exit_code == 2
     assert ".png or .gif" in result.output

@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from salmc.cli import app
+from command import call
 from salmc.learning.checkpoint import Checkpoint
 from salmc.learning.settings import default_settings
 from salmc.sampling.folder import open_run
@@ -27,12 +25,6 @@ SIZE = ["--chains", "4", "--draws", "150"]
 QUICK = [*SETTINGS, *SIZE, "--no-plots"]
 
 
-def call(*arguments):
-    """Run in this process; wide, so that no sentence is broken into lines."""
-    environment = {"COLUMNS": "300", "TERM": "dumb"}
-    return CliRunner().invoke(app, [str(word) for word in arguments], env=environment)
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A run that nothing interrupted, with its pictures."""
@@ -40,12 +32,6 @@ def trained(tmp_path_factory):
     result = call("run", "mog2", *SETTINGS, *SIZE, "--out", folder)
     assert result.exit_code == 0, result.output
     return folder, result
-
-
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
 
 
 def learned_arrays(folder):
@@ -252,99 +238,3 @@ def test_a_page_that_fails_does_not_cost_the_run(trained, monkeypatch):
     assert result.exit_code == 0
     assert "report.html could not be written: RuntimeError: no paper" in result.stderr
     open_run("out")
-
-
-# Bad input: exit code 2, one sentence on standard error, nothing written
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--kernel", "flwo"], ["`kernel`", "'flow', 'nice', 'mlp'", "'flwo'"]),
-        (["--mover", "smd"], ["`mover`", "'auto'", "'smd'"]),
-        (["--set", "learningrate=1"], ["no setting `learningrate`", "`learning_rate`"]),
-        (["--set", "learning_rate=0"], ["`learning_rate`", "above 0"]),
-        (["--set", "pool_size=1000"], ["`pool_size`", "multiple of `batch`"]),
-        (["--kernel", "mlp", "--set", "likelihood=1"], ["`likelihood`", "flow"]),
-        (["--steps", "0"], ["`steps`", "Got 0"]),
-        (["--steps", "5", "--set", "steps=6"], ["`steps`", "twice"]),
-        (["--chains", "0"], ["`chains`", "Got 0"]),
-        (["--draws", "0"], ["`draws`", "Got 0"]),
-        (["--draws", "100000000"], ["too many to keep in memory", "salmc sample"]),
-        (["--seed", "-1"], ["`seed`", "Got -1"]),
-        (["--particles", "10"], ["`--particles`", "for movers", "--chains"]),
-        (["--start", "auto"], ["`--start`", "for movers"]),
-        (["--keep", "10"], ["`--keep`", "for movers"]),
-        (["--resume"], ["`--resume`", "needs --out"]),
-        (["--method", "sgld", "--kernel", "flow"], ["`--kernel`", "sgld is a mover"]),
-        (["--method", "sgld", "--resume"], ["`--resume`", "sgld is a mover"]),
-        (["--method", "sgld", "--no-metropolis"], ["`--metropolis`", "sgld is a mover"]),
-        (["--method", "sal"], ["no method `sal`", "sal-mc"]),
-        (["--method", "al-mc"], ["no file mog2", ".npy"]),
-        (["--method", "al-mc", "--metropolis"], ["`--metropolis`", "needs a density"]),
-        (["--method", "al-mc", "--mover", "smc"], ["`--mover`", "needs a density"]),
-    ],
-)
-def test_bad_arguments(arguments, words):
-    refused(call("run", "mog2", *arguments), *words)
-
-
-@pytest.mark.parametrize(
-    ("methods", "words"),
-    [
-        ("sal-mc:flwo", ["`kernel`", "'flwo'"]),
-        ("sgld:flow", ["sgld is a mover"]),
-        ("al-mc", ["al-mc learns from samples"]),
-    ],
-)
-def test_bad_comparisons(methods, words):
-    refused(call("compare", "mog2", "--methods", methods), *words)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("a.npy", b"nonsense", ["Cannot read samples"]),
-        ("a.csv", b"a,b\n1,2\n3\n", ["Cannot read samples"]),
-        ("a.csv", b"a,b\n1,x\n", ["Cannot read samples", "x"]),
-        ("a.csv", b"1,2\n3,4\n", ["n ≥ 20", "(2, 2)"]),
-        ("a.xlsx", b"1,2", ["must end in .npy or .csv"]),
-    ],
-)
-def test_bad_samples(name, content, words):
-    Path("file").mkdir()
-    (Path("file") / name).write_bytes(content)
-    refused(call("run", f"file/{name}", "--method", "al-mc"), *words)
-
-
-def test_samples_are_never_unpickled():
-    class Trap:
-        def __reduce__(self):
-            return os.mkdir, ("trapped",)
-
-    Path("file").mkdir()
-    np.save("file/a.npy", np.array([Trap()], dtype=object), allow_pickle=True)
-    refused(call("run", "file/a.npy", "--method", "al-mc"), "Cannot read samples")
-    assert not Path("trapped").exists()
-
-
-def test_resume_tells_which_folders_there_are():
-    Path("runs").mkdir()
-    Path("runs/.mine.checkpoint").touch()
-    result = call("run", "mog2", "--resume")
-    assert result.exit_code == 2
-    assert str(Path("runs") / "mine") in result.stderr
-    shutil.rmtree("runs")
-
-
-def refused(result, *words):
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert "Traceback" not in result.stderr
-    message = result.stderr.strip()
-    assert "\n" not in message, message
-    for word in words:
-        assert word in message, message
-    leftovers = [name for name in os.listdir() if name != "file"]
-    assert leftovers in ([], ["runs"]), leftovers
-    assert not Path("runs").exists() or os.listdir("runs") == []

@@ -5,27 +5,14 @@ import sys
 import types
 
 import pytest
-from typer.testing import CliRunner
 
-from salmc.cli import app
+from command import call
 from salmc.errors import ArgumentError
 from salmc.experiments import registry
 from salmc.experiments.jobs import Job
 from salmc.experiments.registry import EXPERIMENTS, names
 from salmc.experiments.tables import Table
 from salmc.report import style
-
-
-def call(*arguments):
-    """Run in this process; wide, so that no sentence is broken into lines."""
-    environment = {"COLUMNS": "300", "TERM": "dumb"}
-    return CliRunner().invoke(app, [str(word) for word in arguments], env=environment)
-
-
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
 
 
 @pytest.fixture

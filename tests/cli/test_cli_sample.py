@@ -7,10 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray
-from typer.testing import CliRunner
 
 import salmc.kernels
-from salmc.cli import app
+from command import call
 from salmc.kernels.whitening import Whitening
 from salmc.sampling.folder import open_run
 from salmc.sampling.sampler import Sampler
@@ -25,12 +24,6 @@ OWN = """
 import jax.numpy as jnp, salmc.target
 target = salmc.target.Target(lambda x: -0.5 * jnp.sum(x**2), 2, name="own")
 """
-
-
-def call(*arguments):
-    """Wide, so that no sentence is broken into lines."""
-    environment = {"COLUMNS": "300", "TERM": "dumb"}
-    return CliRunner().invoke(app, [str(word) for word in arguments], env=environment)
 
 
 @pytest.fixture(autouse=True)

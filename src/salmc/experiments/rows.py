@@ -83,7 +83,7 @@ def learned_jobs(plan: Plan, target: str, *, chains: int, draws: int) -> list[Jo
 
 def found(results: Results, row: Row, target: str) -> list[Record]:
     """The results of a row, one for each seed."""
-    return results.done(target=target, split=None, race=None, **row.arguments)
+    return results.done(target=target, split=None, **row.arguments)
 
 
 def paper_ess(row: Row, target: str) -> published.Published | None:

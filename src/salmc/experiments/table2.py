@@ -25,8 +25,6 @@ PAPER = (
     "Heart; the data set that is public has 270, which is what is used here."
 )
 SPLIT_ROWS = (("sal-mc", "mlp", False), ("sal-mc", "flow", True), (rows.RIVAL, "nice", True))
-_FLOW_RUNS = 3
-"""Splits on which the flow is trained in a full run; the paper's accuracies are of the MLP."""
 
 _NARROW, _WIDE, _OFF = 0.93, 1.07, 0.05
 """Within these sd ratios and this rms error of the mean a sampler counts as unbiased."""
@@ -68,13 +66,17 @@ def words(results: Results) -> list[str]:
         if told:
             sentences.append(f"{row.title}: ESS {'; '.join(told)}.")
     sentences += race_words(results, REGRESSIONS)
-    for target in REGRESSIONS:
-        ours = _differences(results, target, "mlp", False)
-        if len(ours):
+    for method, kernel, metropolis in SPLIT_ROWS:
+        told = []
+        for target in REGRESSIONS:
+            splits = _splits(results, target, kernel, metropolis, method)
+            if splits:
+                points = 100 * np.mean([_difference(record) for record in splits])
+                told.append(f"{points:+.2f} on {TITLES[target]} ({counted(len(splits), 'split')})")
+        if told:
+            title = _title(method, kernel, metropolis)
             sentences.append(
-                f"Test accuracy of SAL-MC, MLP on {TITLES[target]} is "
-                f"{100 * float(np.mean(ours)):+.2f} points from NUTS over "
-                f"{counted(len(ours), 'split')}."
+                f"{title}: test accuracy over that of NUTS, points: {'; '.join(told)}."
             )
     return sentences
 
@@ -106,13 +108,12 @@ def figure(results: Results) -> Figure | None:
 def _split_jobs(plan: Plan, target: str, warmup: int, shape: dict[str, int]) -> list[Job]:
     found: list[Job] = []
     runs = plan.number("runs", 10, 1)
-    rival_runs = plan.number("rival_runs", 1, 1)
-    counts = {"mlp": runs, "flow": min(runs, _FLOW_RUNS), "nice": min(runs, rival_runs)}
+    rival_runs = min(runs, plan.number("rival_runs", 10, 1))
     for split in range(runs):
         nuts = nuts_split(target, split, warmup=warmup, **shape)
         found.append(nuts)
         for method, kernel, metropolis in SPLIT_ROWS:
-            if split < counts[kernel]:
+            if method != rows.RIVAL or split < rival_runs:
                 train = split_training(plan, target, kernel, method, split)
                 found.append(kernel_split(train, nuts, metropolis, **shape))
     return found
@@ -146,7 +147,7 @@ def _table(results: Results, target: str) -> Table:
             paper, speed = rows.paper_ess(row, target), rows.paper_speed(row, target)
             lines.append(_line(row.title, records, paper, speed))
         else:
-            trouble = results.having(target=target, split=None, race=None, **row.arguments)
+            trouble = results.having(target=target, split=None, **row.arguments)
             told = trouble[0].status if trouble else "not run"
             lines.append((row.title, f"*{told}*", *[DASH] * 10))
     records = results.done(target=target, method="nuts", split=None)
@@ -194,26 +195,20 @@ def _accuracy_table(results: Results) -> Table:
     for target in REGRESSIONS:
         for method, kernel, metropolis in SPLIT_ROWS:
             records = _splits(results, target, kernel, metropolis, method)
-            title = next(
-                row.title
-                for row in ROWS
-                if (row.method, row.kernel, row.metropolis) == (method, kernel, metropolis)
-            )
             if not records:
                 continue
-            ours = np.array([record.figure("accuracy") for record in records])
-            theirs = np.array([record.figure("nuts_accuracy") for record in records])
+            differences = 100 * np.array([_difference(record) for record in records])
             paper = published.accuracy(method, target)
             lines.append(
                 (
                     TITLES[target],
-                    title,
+                    _title(method, kernel, metropolis),
                     str(len(records)),
                     DASH if paper is None else percent(paper.value),
-                    percent(float(ours.mean())),
-                    percent(float(theirs.mean())),
-                    f"{100 * float((ours - theirs).mean()):+.2f}",
-                    f"{100 * float(np.max(np.abs(ours - theirs))):.2f}",
+                    percent(float(np.mean(values(records, "accuracy")))),
+                    percent(float(np.mean(values(records, "nuts_accuracy")))),
+                    f"{differences.mean():+.2f}",
+                    f"{np.abs(differences).max():.2f}",
                 )
             )
     columns: tuple[str, ...] = ("data", "sampler", "splits", "paper", "ours", "NUTS, same splits")
@@ -232,9 +227,13 @@ def _splits(
     return [r for r in found if r.job.arguments["split"] is not None and "accuracy" in r.figures]
 
 
-def _differences(results: Results, target: str, kernel: str, metropolis: bool) -> list[float]:
-    records = _splits(results, target, kernel, metropolis, "sal-mc")
-    return [r.figure("accuracy") - r.figure("nuts_accuracy") for r in records]
+def _difference(record: Record) -> float:
+    return record.figure("accuracy") - record.figure("nuts_accuracy")
+
+
+def _title(method: str, kernel: str, metropolis: bool) -> str:
+    wanted = (method, kernel, metropolis)
+    return next(row.title for row in ROWS if (row.method, row.kernel, row.metropolis) == wanted)
 
 
 def _unbiased(record: Record) -> bool:

@@ -24,6 +24,10 @@ _HIGH_DIMENSION = 4
 _VERY_HIGH_DIMENSION = 20
 """Above this, twice the steps."""
 
+_VELOCITY = 0.16
+"""For each coordinate, of volume-preserving kernels: as in A-NICE-MC (`nice_settings`) acceptance
+falls with |v'|² as a whole, of which the loss has the mean."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
@@ -203,7 +207,7 @@ def default_settings(kernel_name: str, dim: int) -> LearningSettings:
     if kernel_name == "nice":
         return LearningSettings(
             decorrelation=0.3,
-            velocity=0.3,
+            velocity=0.3 if dim <= _HIGH_DIMENSION else _VELOCITY * dim,
             # The shifts of a volume-preserving map must grow large; slow steps do not get there.
             learning_rate=2e-3,
             momentum=0.5,

@@ -207,7 +207,7 @@ def default_settings(kernel_name: str, dim: int) -> LearningSettings:
     if kernel_name == "nice":
         return LearningSettings(
             decorrelation=0.3,
-            velocity=0.3 if dim <= _HIGH_DIMENSION else _VELOCITY * dim,
+            velocity=_VELOCITY * dim,
             # The shifts of a volume-preserving map must grow large; slow steps do not get there.
             learning_rate=2e-3,
             momentum=0.5,

@@ -3,7 +3,7 @@ import pytest
 
 from salmc.errors import ArgumentError
 from salmc.kernels import FlowKernel, MLPKernel
-from salmc.learning import LearningSettings, default_settings, sal_mc
+from salmc.learning import LearningSettings, default_settings, nice_settings, sal_mc
 
 
 def test_unknown_names_are_errors():
@@ -35,6 +35,13 @@ def test_defaults():
     assert (flow.likelihood, flow.regression, flow.adversarial) == (1.0, 1.0, 0.0)
     assert (flow.batch, default_settings("flow", 5).batch) == (512, 256)
     assert (mlp.adversarial_form, mlp.decorrelation) == ("relativistic", 0.3)
+
+
+@pytest.mark.parametrize("defaults", [lambda dim: default_settings("nice", dim), nice_settings])
+def test_velocities_weigh_as_much_for_each_coordinate_in_all_higher_dimensions(defaults):
+    """The loss has the mean over coordinates, acceptance falls with their sum."""
+    assert defaults(50).velocity == pytest.approx(2 * defaults(25).velocity)
+    assert defaults(25).velocity > defaults(2).velocity > 0
 
 
 @pytest.mark.parametrize(

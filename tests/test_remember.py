@@ -3,10 +3,11 @@
 import os
 import subprocess
 import sys
+import zlib
 
 import pytest
 
-from salmc.remember import remove_oldest
+from salmc.program_files import remove_oldest, remove_unfinished
 
 PROGRAM = """
 import sys
@@ -34,7 +35,13 @@ def run(folder, early="", **variables):
 
 
 def programs(folder):
-    return [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in folder.rglob("*-cache") if path.is_file()]
+
+
+def make_older(paths, seconds):
+    for path in paths:
+        told = path.stat().st_mtime - seconds
+        os.utime(path, (told, told))
 
 
 @pytest.mark.parametrize(
@@ -49,11 +56,37 @@ def test_a_second_process_finds_them(tmp_path, early):
     assert "Persistent compilation cache hit" in run(tmp_path / "here", early)
 
 
-def test_broken_ones_are_compiled_again(tmp_path):
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_unfinished_ones_are_compiled_and_kept_again(tmp_path, share):
+    """A killed process or a full disk left them; JAX would neither use nor replace them."""
     run(tmp_path)
     for path in programs(tmp_path):
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    make_older([*programs(tmp_path), *tmp_path.rglob(".checked")], 60)
     assert "Persistent compilation cache hit" not in run(tmp_path)
+    assert "Persistent compilation cache hit" in run(tmp_path)
+
+
+def test_whole_ones_and_what_may_still_be_written_are_left_alone(tmp_path):
+    whole = zlib.compress(bytes(range(256)) * 10_000)
+    names = {"whole": whole, "cut": whole[:-1], "other": b"not of zlib", "young": whole[:-1]}
+    for name, content in names.items():
+        (tmp_path / f"{name}-cache").write_bytes(content)
+    make_older([tmp_path / f"{name}-cache" for name in ("whole", "cut", "other")], 60)
+    remove_unfinished(tmp_path)
+    assert {path.name for path in programs(tmp_path)} == {
+        "whole-cache",
+        "other-cache",
+        "young-cache",
+    }
+    # What was young then is looked at the next time, what was found whole is not.
+    make_older(tmp_path.glob(".checked"), 60)
+    make_older([tmp_path / "young-cache"], 30)
+    (tmp_path / "whole-cache").write_bytes(whole[:-1])
+    make_older([tmp_path / "whole-cache"], 300)
+    remove_unfinished(tmp_path)
+    assert {path.name for path in programs(tmp_path)} == {"whole-cache", "other-cache"}
+    remove_unfinished(tmp_path / "nowhere")
 
 
 def test_a_folder_that_cannot_be_is_done_without(tmp_path):

@@ -5,8 +5,7 @@ finds them again by their text, so that the same fit in a new process waits for 
 training. It is exact: what runs is the very program that was compiled before.
 
 A program is made for one kind of processor, and on another one it could crash. Home folders are
-shared between machines, so each kind of processor has a folder of its own. JAX does not mend a file
-that a killed process left unfinished: it warns, and compiles that program every time.
+shared between machines, so each kind of processor has a folder of its own.
 """
 
 import contextlib
@@ -18,9 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from salmc.cache import cache_folder
-
-MOST_BYTES = 2**29
-"""When a process begins to remember, the oldest programs beyond this are removed."""
+from salmc.program_files import tidy
 
 _SETTINGS = {
     "jax_compilation_cache_dir": "",
@@ -59,27 +56,9 @@ def remember_programs(folder: str | Path | None = None) -> Path | None:
         return None
     if not os.access(place, os.W_OK):
         return None
-    remove_oldest(place)
+    tidy(place)
     _tell_jax({**_SETTINGS, "jax_compilation_cache_dir": str(place)})
     return place
-
-
-def remove_oldest(folder: Path, most_bytes: int = MOST_BYTES) -> None:
-    """Remove the oldest files of a folder until the others take at most so many bytes."""
-    found = []
-    with contextlib.suppress(OSError):
-        for path in folder.iterdir():
-            # Another process may remove files too.
-            with contextlib.suppress(OSError):
-                told = path.stat()
-                found.append((told.st_mtime, told.st_size, path))
-    total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
-        if total <= most_bytes:
-            return
-        with contextlib.suppress(OSError):
-            path.unlink()
-        total -= size
 
 
 def _chosen_before() -> Path | None:

@@ -19,7 +19,7 @@ from salmc.report import style
 def tiny(monkeypatch):
     """An experiment of three jobs, the second of which does what the test says."""
     module = types.ModuleType("salmc.experiments.tiny")
-    module.TITLE, module.PAPER = "Tiny", "Nothing."
+    module.TITLE, module.PAPER, module.WHY = "Tiny", "Nothing.", ("It is tiny.",)
     module.calls, module.second = [], lambda: None
 
     def work(context):
@@ -58,6 +58,7 @@ def test_the_command_writes_json_markdown_picture_and_page(tiny, tmp_path):
     page = (out / "results.md").read_text()
     assert "## Tiny" in page
     assert "![Tiny](tiny.png)" in page
+    assert "*Why.*\n\n- It is tiny." in page
     assert "- table1" in page
     docs = tmp_path / "here" / "docs"
     assert "![Tiny](images/results/tiny.png)" in (docs / "results.md").read_text()

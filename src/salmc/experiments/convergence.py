@@ -15,6 +15,7 @@ PAPER = (
     "Autocorrelation, and the acceptance rate min{1, p(x′)/p(x)} of consecutive draws without a "
     "Metropolis-Hastings step. It finds low autocorrelation and high acceptance rates."
 )
+WHY: tuple[str, ...] = ()
 _WINDOW = 20
 _SHOWN = 400
 _LAGS = (1, 5, 20)

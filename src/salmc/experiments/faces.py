@@ -28,6 +28,7 @@ PAPER = (
     "smooth, “though not as obvious” as on MNIST. The paper prints no numbers. CelebA is used "
     "where the data folder has it as img_align_celeba; otherwise a folder called faces stands in."
 )
+WHY: tuple[str, ...] = ()
 VERSION = 1
 KERNEL = "conv"
 

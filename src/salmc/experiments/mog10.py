@@ -22,6 +22,13 @@ PAPER = (
     "and SGLD the worst. The paper prints no numbers and no parameters of the mixture: this is "
     "a mixture of ours of the same kind."
 )
+WHY: tuple[str, ...] = (
+    "AG-SVGD is behind the methods with a gradient: it knows the target at its particles "
+    "alone, and in five dimensions some hundred of them tell little about the density "
+    "between. A search over two dozen settings gained nothing that held (benchmarks.md).",
+    "SGLD is not the worst here: the modes of this mixture overlap, so that it mixes, and "
+    "with decaying steps it comes as near as exact draws.",
+)
 VERSION = 1
 METHODS = {
     "ag-svgd": "AG-SVGD",

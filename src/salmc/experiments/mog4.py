@@ -25,6 +25,11 @@ PAPER = (
     "gives a more accurate approximation. The paper prints no parameters of the mixture: this is "
     "a mixture of ours of the same kind."
 )
+WHY: tuple[str, ...] = (
+    "AG-SVGD as the paper has it (plain) balances the modes no better than its rivals on this "
+    "mixture: no particle learns of the weight of a mode that is far away. What makes the "
+    "difference here is birth and death between modes, which is ours.",
+)
 VERSION = 1
 METHODS: dict[str, tuple[str, str, dict[str, float]]] = {
     "ag-svgd": ("AG-SVGD", "ag-svgd", {}),

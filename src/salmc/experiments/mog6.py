@@ -19,6 +19,11 @@ PAPER = (
     "SAL-MC learns the six modes with or without the step, that without it more draws fall between "
     "the modes, and that MMD falls rapidly."
 )
+WHY: tuple[str, ...] = (
+    "More draws between the modes without a Metropolis step, as in the paper: an MLP is "
+    "continuous, and the noise is one connected cloud, so that what reaches several modes "
+    "must also pass between them.",
+)
 _PANELS = LINES[:4]
 _EARLY = 100
 """Draws after which MMD is compared in the words."""

@@ -68,6 +68,7 @@ def write_outcome(name: str, plan: Plan, store: Store, out: Path, command: str) 
         "made_by": machine(),
         "what_was_run": _run_words(everything),
         "words": [*words, *trouble],
+        "why": list(module.WHY),
         "missing": _missing(everything),
         "tables": [dataclasses.asdict(table) for table in tables],
         "jobs": [_told(record) for record in everything],
@@ -99,6 +100,9 @@ def section(content: dict[str, Any], picture: str | None) -> str:
     parts = [QUICK] if content["quick"] else []
     parts.append(f"*The paper.* {content['paper']}")
     parts.append("*Here.*\n\n" + "\n".join(f"- {sentence}" for sentence in content["words"]))
+    # A folder may have the files of an earlier version beside new ones.
+    if why := content.get("why"):
+        parts.append("*Why.*\n\n" + "\n".join(f"- {sentence}" for sentence in why))
     if picture is not None:
         parts.append(f"![{content['title']}]({picture})")
     for table in content["tables"]:

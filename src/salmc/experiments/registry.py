@@ -28,6 +28,7 @@ class Experiment(Protocol):
 
     TITLE: str
     PAPER: str
+    WHY: tuple[str, ...]
 
     def jobs(self, plan: "Plan") -> "list[Job]":
         """What is computed."""

@@ -21,6 +21,7 @@ PAPER = (
     "One chain of 200 updates from N(0, I) against 200 chains of a single update from N(0, I). It "
     "finds that both give draws that approximate the target well."
 )
+WHY: tuple[str, ...] = ()
 VERSION = 1
 DRAWS = 200
 KERNELS = ("mlp", "flow")

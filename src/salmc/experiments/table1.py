@@ -38,8 +38,8 @@ WHY: tuple[str, ...] = (
     "Mog6, as Convergence shows), whereas short moves can. The rule leaves out the proposal's "
     "density, so that the chain is biased: fine MMD² is worse than without it.",
     "Exact Metropolis-Hastings, which the paper does not have, needs that density. The flow "
-    "has one; the NICE kernel needs none, as it preserves volume. Why this one stays below "
-    "A-NICE-MC, which trains it on pairs, is not known.",
+    "has one; the NICE kernel needs none, as it preserves volume. Why it is below A-NICE-MC, "
+    "which trains the same kernel on pairs, on all but Ring5 is not known.",
     "POS and SGLD below the paper's 10: it names no step sizes. Ours are 0.1/(t + 1)^0.55; "
     "ten times that gives SGLD an ESS of 14 on Ring and 119 on Ring5, but 1.1 on Mog2 and 1.7 "
     "on Mog6, where chains hardly leave their mode: with the true moments such a chain counts "

@@ -1,5 +1,6 @@
 """What experiments make of their results: jobs, tables, words and pictures."""
 
+import itertools
 import json
 import math
 from importlib import import_module
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from salmc.experiments import races, rows, six_modes, table1, table2
+from salmc.experiments import drawing, races, rows, six_modes, table1, table2
 from salmc.experiments.jobs import Plan, Record, Results, in_order
 from salmc.experiments.registry import load
 from salmc.experiments.tables import Table, number, ratio, with_all
@@ -169,6 +170,16 @@ def test_experiments_share_trainings():
     assert trainings("ring-chains") < trainings("table1")
     assert trainings("mog6") == trainings("convergence") < trainings("table1")
     assert trainings("german-epochs") & trainings("table2")
+
+
+def test_labels_of_bars_keep_clear_of_the_papers_mark():
+    shares = np.linspace(0.0, 1.0, 101)
+    for bar, mark in itertools.product(shares, shares[1:]):
+        start, inside = drawing._label_place(bar, mark)
+        assert not start < mark < start + drawing._LABEL
+        assert start + drawing._LABEL <= (bar if inside else 1.05)
+        assert inside or start >= bar
+    assert drawing._label_place(0.9, None) == (drawing._GAP, True)
 
 
 def test_a_new_default_makes_new_trainings_and_all_that_rests_on_them(monkeypatch):

@@ -20,6 +20,8 @@ RIGHT, OFF, UNKNOWN = "#3f95c6", "#d4697c", "#9aa5af"
 """Bars of samplers whose draws are right, whose draws are off, and that nobody judged."""
 
 _GRID_SIZE = 201
+_LABEL, _GAP = 0.3, 0.025
+"""Width of a label on a bar and what is left free beside it, as shares of the axis."""
 
 
 class Bar(NamedTuple):
@@ -43,33 +45,49 @@ def ess_bars(axes: Axes, bars: list[Bar], *, labels: bool) -> None:
     most = max((r.figure("draws") for bar in bars for r in bar.records), default=1.0)
     longest = most
     for position, bar in enumerate(bars):
+        mark = None if bar.paper is None else bar.paper.value / DRAWS.value
         if bar.records:
             ess = median([record.figure("ess") for record in bar.records])
             speed = median([record.figure("ess_per_second") for record in bar.records])
             longest = max(longest, ess)
             colour = UNKNOWN if bar.biased is None else OFF if bar.biased else RIGHT
             axes.barh(position, ess, height=0.62, color=colour, linewidth=0)
-            inside = ess > 0.55 * most
+            start, inside = _label_place(ess / most, mark)
             axes.text(
-                ess - 0.03 * most if inside else ess + 0.02 * most,
+                start * most,
                 position,
                 f"{ess:,.0f}  ·  {short(speed)}/s",
-                ha="right" if inside else "left",
+                ha="left",
                 va="center",
                 fontsize=8,
                 color="white" if inside else style.INK,
                 zorder=5,
                 path_effects=[withStroke(linewidth=3, foreground=colour if inside else "white")],
             )
-        if bar.paper is not None:
+        if mark is not None:
             ends = [position - 0.4, position + 0.4]
-            share = most / DRAWS.value
-            axes.plot([bar.paper.value * share] * 2, ends, color=style.INK, linewidth=1.8)
+            axes.plot([mark * most] * 2, ends, color=style.INK, linewidth=1.8)
     axes.set(xlim=(0, 1.04 * longest), ylim=(len(bars) - 0.4, -0.6), xlabel="ESS")
     names = [bar.title for bar in bars] if labels else [""] * len(bars)
     axes.set_yticks(range(len(bars)), names)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
+
+
+def _label_place(bar: float, mark: float | None) -> tuple[float, bool]:
+    """Where a label begins, and whether that is on the bar: where the paper's mark is not.
+
+    Lengths are shares of the axis.
+    """
+    places = [(bar + _GAP, False)]
+    if bar > _LABEL + 2 * _GAP:
+        places = [(_GAP, True), (bar - _GAP - _LABEL, True), *places]
+    elif mark is not None:
+        places.append((mark + _GAP, False))
+    for start, inside in places:
+        if mark is None or not start - _GAP / 2 < mark < start + _LABEL:
+            return start, inside
+    return places[0]
 
 
 def bars_legend(right: str, biased: str) -> list[Patch | Line2D]:

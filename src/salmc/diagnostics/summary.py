@@ -11,6 +11,7 @@ from salmc.diagnostics.evidence import Evidence
 from salmc.diagnostics.floor import StatisticWithFloor
 from salmc.diagnostics.measure import DrawsLike, measure
 from salmc.diagnostics.verdict import Verdict, judge
+from salmc.json_values import plain
 
 _TEXT_ROWS = 30
 """Coordinates shown as text; `rows` and `to_json` have all of them."""
@@ -91,7 +92,7 @@ class Summary:
         content["largest_rhat"] = self.evidence.largest_rhat
         content["smallest_ess"] = self.evidence.smallest_ess
         content["verdict"] = dataclasses.asdict(self.verdict)
-        return _plain(content)
+        return plain(content)
 
     def __str__(self) -> str:
         e = self.evidence
@@ -139,18 +140,3 @@ def _with_floor(figure: StatisticWithFloor | None) -> str:
     if figure is None:
         return "unknown"
     return f"{number(figure.value)} (floor {number(figure.floor)})"
-
-
-def _plain(value: Any) -> Any:
-    """NumPy and tuples to JSON values."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

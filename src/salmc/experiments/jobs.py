@@ -226,19 +226,6 @@ def chosen(jobs: Iterable[Job], only: Iterable[str]) -> list[Job]:
     return [j for j in everything if fits(j) or (j.support and j.arguments["target"] in targets)]
 
 
-def plain(value: Any) -> Any:
-    """JSON values: NumPy becomes Python, and numbers that are not finite become None."""
-    if isinstance(value, dict):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, np.ndarray) or (hasattr(value, "tolist") and hasattr(value, "dtype")):
-        return plain(np.asarray(value).tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value
-
-
 def _word(name: str, value: Any) -> str:
     """A word of the key: the value where it speaks for itself."""
     if value is None:

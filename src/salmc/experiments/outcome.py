@@ -1,7 +1,6 @@
 """What an experiment writes: <name>.json, <name>.md with the tables, and <name>.png."""
 
 import dataclasses
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from salmc.experiments.jobs import Plan, Record, Results, in_order
 from salmc.experiments.runner import reason
 from salmc.experiments.store import Store, machine, write_text
 from salmc.experiments.tables import Table
+from salmc.json_values import to_text
 
 QUICK = (
     "**This is a quick run: few steps, chains and seeds. It shows that everything works; its "
@@ -73,7 +73,7 @@ def write_outcome(name: str, plan: Plan, store: Store, out: Path, command: str) 
         "tables": [dataclasses.asdict(table) for table in tables],
         "jobs": [_told(record) for record in everything],
     }
-    write_text(out / f"{name}.json", json.dumps(content, indent=1, allow_nan=False) + "\n")
+    write_text(out / f"{name}.json", to_text(content, indent=1))
     text = section(content, f"{name}.png" if has_picture else None)
     write_text(out / f"{name}.md", f"# {module.TITLE}\n\n{text}")
     return content

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from salmc.experiments.jobs import Context, Job, Product, Record, plain
+from salmc.experiments.jobs import Context, Job, Product, Record
+from salmc.json_values import plain, to_text
 from salmc.sampling.atomic import new_file, output_errors
 
 FORMAT = 1
@@ -169,7 +170,7 @@ def without_arrays(record: Record) -> Record:
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
-    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    write_text(path, to_text(content, indent=1))
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:

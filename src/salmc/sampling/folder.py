@@ -18,9 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from salmc.errors import OutputError
+from salmc.json_values import to_text
 from salmc.sampling.atomic import new_folder
 from salmc.sampling.draws import Draws
 from salmc.sampling.store import load_draws, write_zarr
@@ -152,9 +151,8 @@ def read_json(file: Path, folder: Path) -> dict[str, Any]:
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
-    """JSON that every reader accepts: NaN and infinities, which JSON lacks, become null."""
-    text = json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
-    file.write_text(text + "\n", encoding="utf-8")
+    """A JSON file in a folder that is still being filled."""
+    file.write_text(to_text(content), encoding="utf-8")
 
 
 def versions() -> dict[str, str]:
@@ -192,17 +190,3 @@ def _figures(summary: "Summary") -> dict[str, Any]:
     """The figures, and the same as the cells of a table, so that it can be shown again."""
     table = {"columns": summary.columns, "rows": summary.rows(), "figures": summary.figures()}
     return {**summary.to_json(), "table": table}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
-    return value

@@ -1,7 +1,6 @@
 """`Sampler`: a trained kernel bound to its target, its scaling and how it was trained."""
 
 import dataclasses
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from salmc import checks
 from salmc.compiled import RUNTIME_ERRORS, failure
 from salmc.diagnostics.arrays import subset
 from salmc.errors import OutputError, TargetError
+from salmc.json_values import plain
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.image import AbstractImageKernel
 from salmc.kernels.whitening import Whitening
@@ -69,10 +69,8 @@ class Sampler:
         if self.target is not None and self.target.dim != dim:
             told = f"{self.target.name} of dimension {self.target.dim}"
             checks.fail("target", f"of dimension {dim}, as the kernel is", told)
-        # NumPy numbers among the settings become plain ones, which JSON can hold.
-        plain = json.loads(json.dumps(self.settings, default=lambda value: value.tolist()))
         object.__setattr__(self, "pool", pool)
-        object.__setattr__(self, "settings", plain)
+        object.__setattr__(self, "settings", plain(self.settings))
 
     def sample(
         self,

@@ -10,7 +10,7 @@ from jaxtyping import install_import_hook
 # Before any import of salmc: only modules loaded after this are checked.
 install_import_hook("salmc", "beartype.beartype")
 
-from salmc.remember import remember_programs  # noqa: E402
+from salmc.programs_on_disk import remember_programs  # noqa: E402
 
 remember_programs()
 
@@ -19,6 +19,6 @@ remember_programs()
 def _few_compiled_programs():
     """Forget compiled programs before a worker has so many that the next one aborts it."""
     yield
-    from salmc.compiled import make_room
+    from salmc.programs import make_room
 
     make_room(share=0.25)

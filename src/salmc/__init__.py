@@ -3,22 +3,26 @@
 The folders are the way of the data:
 
     target, targets/   an unnormalised log density, and ready-made ones
+    datasets/          data for targets and for images, checked and kept
     movers/            rules that move particles toward a target: AG-SVGD, SVGD, SGLD, …
     kernels/           learned transitions x' = G(x, ξ): flow (exact), MLP (the paper's)
-    sampling/          `run` a mover, sample a kernel, keep `Draws`, write and read them
     learning/          `fit`: train a kernel on a density (SAL-MC) or on samples (AL-MC)
+    sampling/          `Sampler`, its chains and who runs them; `Draws`, written and read
     diagnostics/       ESS, R-hat, MMD, Stein discrepancies; a summary with a verdict
-    report/            pictures
+    report/            pictures, and the page that shows a run
+    images/            chains over images, learned from images alone
     cli/               the `salmc` command
 
 Names are imported when they are first used: `import salmc` and `salmc --help` wait for nothing.
 """
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from salmc.errors import (
     ArgumentError,
+    DataError,
     NotDifferentiableError,
     OutputError,
     SalmcError,
@@ -26,13 +30,14 @@ from salmc.errors import (
 )
 
 if TYPE_CHECKING:
-    from salmc import diagnostics, kernels, learning, movers, targets
+    from salmc import diagnostics, images, kernels, learning, movers, targets
     from salmc.learning.fit import fit
-    from salmc.remember import remember_programs
+    from salmc.programs_on_disk import remember_programs
     from salmc.sampling.draws import Draws
     from salmc.sampling.folder import RunFolder, open_run
-    from salmc.sampling.run import run
-    from salmc.sampling.sampler import Sampler, load
+    from salmc.sampling.move import move
+    from salmc.sampling.sampler import Sampler
+    from salmc.sampling.saved import load
     from salmc.target import AbstractTarget, Target
 
     __version__: str
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AbstractTarget",
     "ArgumentError",
+    "DataError",
     "Draws",
     "NotDifferentiableError",
     "OutputError",
@@ -50,13 +56,14 @@ __all__ = [
     "TargetError",
     "diagnostics",
     "fit",
+    "images",
     "kernels",
     "learning",
     "load",
+    "move",
     "movers",
     "open_run",
     "remember_programs",
-    "run",
     "targets",
 ]
 
@@ -67,12 +74,12 @@ _HOMES = {
     "Sampler": "salmc.sampling.sampler",
     "Target": "salmc.target",
     "fit": "salmc.learning.fit",
-    "load": "salmc.sampling.sampler",
+    "load": "salmc.sampling.saved",
+    "move": "salmc.sampling.move",
     "open_run": "salmc.sampling.folder",
-    "remember_programs": "salmc.remember",
-    "run": "salmc.sampling.run",
+    "remember_programs": "salmc.programs_on_disk",
 }
-_FOLDERS = ("diagnostics", "kernels", "learning", "movers", "targets")
+_FOLDERS = ("diagnostics", "images", "kernels", "learning", "movers", "targets")
 
 
 def __getattr__(name: str) -> Any:
@@ -84,6 +91,11 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         value = version("salmc")
+    elif name == "run":
+        # Its old name, which `salmc run`, the command, has for more than movers.
+        message = "salmc.run is now salmc.move: it moves particles."
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return importlib.import_module("salmc.sampling.move").move
     else:
         raise AttributeError(f"module 'salmc' has no attribute {name!r}")
     globals()[name] = value

@@ -18,7 +18,7 @@ import salmc.targets
 from salmc.datasets.fetch import find
 from salmc.errors import DataError
 from salmc.target import AbstractTarget
-from salmc.target_check import check_at
+from salmc.movers.start import check_at
 from salmc.targets import TARGETS, Affine, Posterior
 
 DRAWS = 120_000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from salmc.cache import cache_folder
+from salmc.cache_folder import cache_folder
 from salmc.datasets import known_files
 from salmc.datasets.fetch import SHIPPED, find
 from salmc.datasets.known_files import KNOWN_FILES, KnownFile, gzip_digest, table_digest

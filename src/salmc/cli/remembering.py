@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec
 
-from salmc.remember import remember_programs
+from salmc.programs_on_disk import remember_programs
 
 Arguments = ParamSpec("Arguments")
 

@@ -177,7 +177,7 @@ def move(
 ) -> "Draws":
     """The draws of a mover, up to an interruption."""
     from salmc.errors import TargetError
-    from salmc.sampling.run import run as run_mover
+    from salmc.sampling.move import move as run_mover
 
     try:
         return run_mover(

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from salmc.cache import CACHE_VARIABLE, cache_folder
+from salmc.cache_folder import CACHE_VARIABLE, cache_folder
 from salmc.datasets.known_files import KNOWN_FILES, KnownFile
 from salmc.errors import ArgumentError, DataError
 

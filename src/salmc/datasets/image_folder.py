@@ -25,7 +25,7 @@ from jaxtyping import UInt8
 from PIL import Image, ImageOps
 
 from salmc import checks
-from salmc.cache import CACHE_VARIABLE, cache_folder
+from salmc.cache_folder import CACHE_VARIABLE, cache_folder
 from salmc.errors import ArgumentError, DataError, OutputError
 from salmc.progress import AbstractReporter, reporter
 

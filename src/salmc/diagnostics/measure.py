@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from salmc.compiled import RUNTIME_ERRORS, failure
 from salmc.diagnostics.acceptance import acceptance_rate, density_ratio_acceptance
 from salmc.diagnostics.arrays import safe_scale, subset
 from salmc.diagnostics.coverage import missed_share
@@ -23,6 +22,7 @@ from salmc.diagnostics.mmd import median_bandwidth, mmd_floor, mmd_squared
 from salmc.diagnostics.modes import mode_weights
 from salmc.diagnostics.moments import moment_errors
 from salmc.diagnostics.rhat import rhat
+from salmc.programs import RUNTIME_ERRORS, failure
 from salmc.target import AbstractTarget
 
 DISCREPANCY_POINTS = 2000

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from salmc.cache import cache_folder
+from salmc.cache_folder import cache_folder
 from salmc.datasets.image_data import ImageData
 from salmc.errors import ArgumentError, OutputError
 from salmc.images.classifier import Classifier

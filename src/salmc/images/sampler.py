@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,9 +13,13 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 from salmc import checks
 from salmc.errors import OutputError
 from salmc.kernels.image import PAPER_VARIANCE, AbstractImageKernel
+from salmc.kernels.layers import numpy_generator
+from salmc.kernels.noise import step_noise
 from salmc.kernels.whitening import Whitening
+from salmc.programs import compiled
 from salmc.progress import AbstractReporter, reporter
-from salmc.sampling.kernel_file import StoredKernel, read_kernel, write_kernel
+from salmc.sampling.kernel_file import damaged, read_kernel, write_kernel
+from salmc.sampling.saved import history_of
 from salmc.target import Points
 
 STARTS = ("noise", "data")
@@ -120,18 +123,15 @@ class ImageSampler:
         Raises:
             OutputError: if it cannot be written.
         """
-        stored = StoredKernel(
-            self.kernel,
-            no_whitening(),
-            self.images,
-            self.method,
-            self.settings,
-            {name: np.asarray(value) for name, value in self.history.items()},
-            {name: float(value) for name, value in self.seconds.items()},
-            {},
-            tuple(self.warnings),
-        )
-        return write_kernel(stored, path)
+        arrays = {f"history/{name}": np.asarray(value) for name, value in self.history.items()}
+        header = {
+            "method": self.method,
+            "settings": self.settings,
+            "seconds": {name: float(value) for name, value in self.seconds.items()},
+            "target": {},
+            "warnings": list(self.warnings),
+        }
+        return write_kernel(path, self.kernel, header, {**arrays, "pool": self.images})
 
     def _begin(self, chains: int, seed: int, start: Any) -> tuple[Points, bool, PRNGKeyArray]:
         """Where the chains are before the first draw, and whether that is noise."""
@@ -140,8 +140,10 @@ class ImageSampler:
         shape, dim = self.kernel.shape, self.kernel.dim
         if isinstance(start, str):
             if checks.choice("start", start, STARTS) == "noise":
-                return jnp.clip(jax.random.normal(where, (chains, dim)), -1.0, 1.0), True, steps
-            rows = np.asarray(jax.random.randint(where, (chains,), 0, len(self.images)))
+                keys = jax.vmap(jax.random.fold_in, (None, 0))(where, jnp.arange(chains))
+                return jnp.clip(step_noise(keys, dim)[0], -1.0, 1.0), True, steps
+            generator = numpy_generator(where)
+            rows = generator.integers(0, len(self.images), chains)
             return _to_points(self.images[rows]), False, steps
         images = np.asarray(start)
         if images.shape != (chains, *shape):
@@ -176,7 +178,7 @@ class ImageSampler:
             done += count
 
 
-@eqx.filter_jit
+@compiled
 def _transitions(
     kernel: AbstractImageKernel,
     points: Points,
@@ -186,12 +188,14 @@ def _transitions(
     variance: Float[Array, ""],
     count: int,
 ) -> tuple[Points, UInt8[Array, "chains draws dim"]]:
-    """`count` transitions of all chains; the noise depends on the number of the draw alone."""
+    """`count` transitions of all chains; noise depends on the chain and the draw's number alone."""
+    chains, size = jnp.arange(len(points), dtype=jnp.uint32), kernel.noise_dim
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(key, chains)
 
     def transition(points: Points, i: Array) -> tuple[Points, Array]:
         now = jnp.where(i == 0, first_variance, variance)
-        noise = kernel.sample_noise(jax.random.fold_in(key, done + i), len(points), now)
-        new = kernel.generate(points, noise)
+        noise, _ = step_noise(jax.vmap(jax.random.fold_in, (0, None))(keys, done + i), size)
+        new = kernel.generate(points, jnp.sqrt(now) * noise)
         return new, _to_bytes(new)
 
     points, images = jax.lax.scan(transition, points, jnp.arange(count))
@@ -204,20 +208,21 @@ def load(path: str | Path) -> ImageSampler:
     Raises:
         OutputError: if the file is missing, damaged, of a newer format, or not of images.
     """
-    stored = read_kernel(path)
-    if not isinstance(stored.kernel, AbstractImageKernel):
+    kernel, header, arrays = read_kernel(path)
+    if not isinstance(kernel, AbstractImageKernel):
         raise OutputError(
-            f"{path} holds a kernel `{stored.kernel.name}`, which is not over images. "
+            f"{path} holds a kernel `{kernel.name}`, which is not over images. "
             "Use salmc.load, or salmc sample."
         )
-    return ImageSampler(
-        kernel=stored.kernel,
-        images=stored.pool,
-        settings=stored.settings,
-        history=stored.history,
-        seconds=stored.seconds,
-        warnings=stored.warnings,
-    )
+    with damaged(path):
+        return ImageSampler(
+            kernel=kernel,
+            images=arrays["pool"],
+            settings=header["settings"],
+            history=history_of(arrays),
+            seconds={name: float(value) for name, value in header["seconds"].items()},
+            warnings=tuple(str(sentence) for sentence in header.get("warnings", ())),
+        )
 
 
 def no_whitening() -> Whitening:

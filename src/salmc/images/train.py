@@ -1,10 +1,12 @@
 """AL-MC for images: a Markov chain over images, learned from real ones alone.
 
-The paper's last experiment. `step` has the objective, `loop` what happens between steps.
+The paper's last experiment. `adversarial` has the objective; the training engine is that of all
+methods (`salmc.learning.engine`).
 """
 
 import hashlib
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +16,17 @@ import numpy as np
 from salmc import checks
 from salmc.datasets.image_data import ImageData, load_images
 from salmc.errors import ArgumentError
+from salmc.images.adversarial import ImageAdversarial
 from salmc.images.critic import ImageCritic
-from salmc.images.loop import Save, run_steps
 from salmc.images.sampler import ImageSampler, no_whitening
 from salmc.images.settings import ImageSettings
-from salmc.images.step import ImageProblem, ImageState, first_state
 from salmc.kernels.conv import ConvKernel
 from salmc.kernels.image import AbstractImageKernel
 from salmc.kernels.image_mlp import ImageMLPKernel
-from salmc.learning.checkpoint import Checkpoint, Record, Restored
+from salmc.learning import engine
+from salmc.learning.checkpoint import Checkpoint, Restored
+from salmc.learning.engine import Record
+from salmc.learning.method import TrainingState
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.atomic import final_place, new_file, output_errors
 
@@ -95,9 +99,10 @@ def train(
     keys = [jax.random.fold_in(key, i) for i in range(4)]
     shape = (images.shape[1], images.shape[2], images.shape[3])
     made = _kernel(kernel, shape, keys[0])
-    problem = ImageProblem(made, ImageCritic(keys[1], shape, width=settings.critic_width))
-    state, record = first_state(problem, settings, keys[2]), Record()
-    identity = {
+    critic = ImageCritic(keys[1], shape, width=settings.critic_width)
+    method = ImageAdversarial(made, critic, settings)
+    state, record = method.begin(keys[2]), Record()
+    identity: dict[str, Any] = {
         "method": "al-mc images",
         "kernel": {"name": made.name, **made.description()},
         "settings": settings.as_dictionary(),
@@ -109,11 +114,11 @@ def train(
         state, record = found.state(state), found.record
 
     kept = _some(images, seed)
-    details = {**identity["settings"], "seed": seed, "data": name, "shape": list(shape)}  # type: ignore[dict-item]
+    details = {**settings.as_dictionary(), "seed": seed, "data": name, "shape": list(shape)}
 
-    def sampler_of(state: ImageState, record: Record) -> ImageSampler:
+    def sampler_of(state: TrainingState) -> ImageSampler:
         return ImageSampler(
-            kernel=problem.kernel_with(state.average),
+            kernel=method.kernel_with(state.average),
             images=kept,
             settings=details,
             history=dict(record.history),
@@ -121,30 +126,48 @@ def train(
             warnings=tuple(record.warnings),
         )
 
-    def show(state: ImageState, record: Record) -> None:
-        assert sheet is not None
-        write_sheet(sampler_of(state, record), sheet)
+    def watch(state: TrainingState, began: int, done: int) -> None:
+        if sheet is not None and began // sheet_every < done // sheet_every:
+            write_sheet(sampler_of(state), sheet)
 
+    saved = None
+    if checkpoint is not None:
+        saved = Checkpoint(Path(checkpoint), identity, no_whitening(), np.zeros(0))
     with reporter(progress) as report:
-        state = run_steps(
-            problem,
-            settings,
+        state = engine.train(
+            method,
             state,
-            images,
-            seed,
             keys[3],
             record,
-            report=report,
-            save=None if checkpoint is None else _saving(checkpoint, identity),
-            show=None if sheet is None else show,
-            show_every=sheet_every,
+            report,
+            checkpoint=saved,
+            feed=partial(_chunk_of, images, settings, seed),
+            watch=watch,
         )
-    sampler = sampler_of(state, record)
+    sampler = sampler_of(state)
     if sheet is not None:
         write_sheet(sampler, sheet)
     if out is not None:
         sampler.save(out)
     return sampler
+
+
+def _chunk_of(images: np.ndarray, settings: ImageSettings, seed: int, done: int) -> np.ndarray:
+    """The real images of the steps from `done` on, as rows of bytes.
+
+    They are taken out of the data on the host, so that data larger than memory are no different
+    from small ones; which, depends on the seed and the step's number alone.
+    """
+    rows = np.stack(
+        [
+            np.random.default_rng([seed, done + i]).integers(0, len(images), settings.batch)
+            for i in range(settings.chunk)
+        ]
+    )
+    # In the order of the file, which is quicker for a memory map, and back.
+    unique, inverse = np.unique(rows, return_inverse=True)
+    taken = np.asarray(images[unique]).reshape(len(unique), -1)
+    return taken[inverse.reshape(rows.shape)]
 
 
 def write_sheet(sampler: ImageSampler, path: str | Path) -> Path:
@@ -204,15 +227,6 @@ def _digest(images: np.ndarray) -> str:
     rows = np.linspace(0, len(images) - 1, _DIGEST_IMAGES).astype(int)
     content = np.ascontiguousarray(images[np.unique(rows)]).tobytes()
     return hashlib.sha256(str(images.shape).encode() + content).hexdigest()[:16]
-
-
-def _saving(path: str | Path, identity: dict[str, Any]) -> Save:
-    checkpoint = Checkpoint(Path(path), identity, no_whitening(), np.zeros(0))
-
-    def save(state: ImageState, record: Record) -> None:
-        checkpoint.write(state, record)
-
-    return save
 
 
 def _check_writable(path: str | Path | None) -> None:

@@ -1,4 +1,4 @@
-"""Stage 3: kernels, learned Markov transitions x' = G(x, ξ). One file each.
+"""Kernels: learned Markov transitions x' = G(x, ξ). One file each.
 
 `KERNELS` has them by name; `base` has the contract. `spline` and `layers` are what they are made
 of, `whitening` the coordinates that they live in.
@@ -7,8 +7,7 @@ of, `whitening` the coordinates that they live in.
 from salmc.kernels.base import (
     AbstractKernel,
     AbstractTractableKernel,
-    AbstractVolumePreservingKernel,
-    is_exact,
+    Proposal,
 )
 from salmc.kernels.conv import ConvKernel
 from salmc.kernels.flow import FlowKernel
@@ -34,12 +33,11 @@ __all__ = [
     "AbstractImageKernel",
     "AbstractKernel",
     "AbstractTractableKernel",
-    "AbstractVolumePreservingKernel",
     "ConvKernel",
     "FlowKernel",
     "ImageMLPKernel",
     "MLPKernel",
     "NICEKernel",
+    "Proposal",
     "Whitening",
-    "is_exact",
 ]

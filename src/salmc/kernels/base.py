@@ -1,15 +1,21 @@
-"""The `Kernel` contract: a learned Markov transition x' = G(x, ξ).
+"""The `Kernel` contract: a learned Markov transition x' = G(x, ξ), eq. 15 of the paper.
 
-    x' = kernel.propose(key, x)                 one point
-    log q(x' | x) = kernel.log_density(x', x)   tractable kernels only
-    log N(v') − log N(v)                        volume-preserving kernels only, which move (x, v)
+    proposal = kernel.propose(points, noise)    n points, and ξ ~ N(0, I) of shape (n, noise_dim)
+    proposal.points                             x' = G(x, ξ)
+    proposal.log_correction                     log r in min{1, p(x') r / p(x)}; None if not known
+
+A kernel is a function: whoever runs it makes the noise, so that randomness belongs to a chain and
+not to a batch. What a kernel can do, it states, and nobody asks for its class or its name:
+
+    exact         Metropolis-Hastings with its corrections leaves any target invariant
+    tractable     log q(x'|x) is known: r = q(x|x') / q(x'|x), and likelihood can train it
+    independent   tractable, and proposals do not look at x: all steps' can be made at once
+    training      which of `TRAININGS` suits it
+    calibration   an affine map of its output that may be set after training
 
 Kernels live in whitened coordinates (see `whitening`): a trained kernel is bound to its whitening
 and its target by a `Sampler`. Weights are array fields of the module, so that any number of trained
 kernels of one shape share one compiled trace.
-
-The batch methods exist for speed. Their defaults map the methods of one point; a kernel whose
-arithmetic is quicker on whole batches overrides them.
 
 A kernel is saved as its `description` and its array leaves in tree order (see
 `salmc.sampling.kernel_file`): `from_description` must give a kernel of the same tree and shapes.
@@ -17,14 +23,33 @@ A kernel is saved as its `description` and its array leaves in tree order (see
 
 import abc
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key, PRNGKeyArray
+from jaxtyping import Array, Float
 
-from salmc.target import Point, Points, Scalar
+from salmc.target import Points
+
+Noise = Float[Array, "n noise_dim"]
+Values = Float[Array, " n"]
+Calibration = tuple[Float[Array, "dim dim"], Float[Array, " dim"]]
+"""A matrix M and a shift: the output becomes shift + M x'."""
+
+TRAININGS = {
+    "likelihood": "likelihood of the pool and regression on log p: needs a tractable kernel",
+    "velocities": "a critic, and velocities that come out as they went in: kernels on (x, v)",
+    "adversarial": "a critic, as in the paper: any kernel",
+}
+"""What may be minimised by default; `salmc.learning.settings` has the numbers."""
+
+
+class Proposal(NamedTuple):
+    """What a kernel proposes from some points."""
+
+    points: Points
+    log_correction: Values | None
+    """What Metropolis-Hastings adds to log p(x') − log p(x); None where it is not known."""
 
 
 class AbstractKernel(eqx.Module):
@@ -35,10 +60,20 @@ class AbstractKernel(eqx.Module):
     name: ClassVar[str]
     explanation: ClassVar[str]
     """One line for people choosing a kernel."""
+    exact: ClassVar[bool] = False
+    tractable: ClassVar[bool] = False
+    volume_preserving: ClassVar[bool] = False
+    """It moves (x, v) by a map of volume 1, which cannot pull a chain back that has left."""
+    training: ClassVar[str] = "adversarial"
+
+    @property
+    @abc.abstractmethod
+    def noise_dim(self) -> int:
+        """Dimensions of ξ."""
 
     @abc.abstractmethod
-    def propose(self, key: PRNGKeyArray, x: Point) -> Point:
-        """x' = G(x, ξ), with the noise ξ made from the key."""
+    def propose(self, points: Points, noise: Noise) -> Proposal:
+        """x' = G(x, ξ) from each of n points, and the correction of each."""
 
     @abc.abstractmethod
     def description(self) -> dict[str, Any]:
@@ -49,81 +84,67 @@ class AbstractKernel(eqx.Module):
     def from_description(cls, description: dict[str, Any]) -> "AbstractKernel":
         """A kernel of that structure with untrained weights."""
 
-    def propose_batch(self, key: PRNGKeyArray, points: Points) -> Points:
-        """One proposal from each of n points."""
-        return jax.vmap(self.propose)(jax.random.split(key, len(points)), points)
+    @property
+    def independent(self) -> bool:
+        """Whether proposals do not depend on the current point; tractable kernels only."""
+        return False
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The affine map of its output, for kernels that have one."""
+        return None
+
+    def with_calibration(self, calibration: Calibration) -> "AbstractKernel":
+        """The kernel with another affine map."""
+        raise NotImplementedError(f"The kernel {self.name} has no calibration.")
+
+    def push(
+        self, points: Points, noise: Noise
+    ) -> tuple[Points, Float[Array, "n velocity_dim"] | None]:
+        """x' as training sees it, and the velocities that come out with it, if there are any."""
+        return self.propose(points, noise).points, None
+
+    def propose_with_density(self, points: Points, noise: Noise) -> tuple[Points, Values]:
+        """x' and log q(x'|x), of a tractable kernel."""
+        raise NotImplementedError(f"The kernel {self.name} does not know its density.")
+
+    def log_densities(self, new: Points, old: Points) -> Values:
+        """log q(new_i | old_i) for n pairs, normalised; of a tractable kernel."""
+        raise NotImplementedError(f"The kernel {self.name} does not know its density.")
+
+    def propose_ahead(
+        self, noise: Float[Array, "steps n noise_dim"]
+    ) -> tuple[Float[Array, "steps n dim"], Float[Array, "steps n"]]:
+        """Proposals of many steps at once and log q of each, of an independent kernel."""
+        flat = noise.reshape(-1, noise.shape[-1])
+        new, log_q = self.propose_with_density(jnp.zeros((len(flat), self.dim)), flat)
+        return new.reshape(*noise.shape[:2], self.dim), log_q.reshape(noise.shape[:2])
 
     def forward_passes(
-        self, keys: Key[Array, " steps"], count: int
+        self, noise: Float[Array, "steps n noise_dim"]
     ) -> tuple[Any, Callable[[Any, Points], Points]]:
-        """What many steps of `propose_batch` from `count` points need, and the step itself.
+        """What many steps of forward passes need, and the step itself.
 
         Returns:
             Inputs with a leading axis over the steps, and step(input, points), which does what
-            `propose_batch` does with that step's key. Whatever does not depend on the points can
-            be done for all steps at once, on the way to the inputs.
+            `propose` does with that step's noise. Whatever does not depend on the points can be
+            done for all steps at once, on the way to the inputs.
         """
-        del count
-        return keys, self.propose_batch
+        if self.independent:
+            return self.propose_ahead(noise)[0], lambda new, _: new
+        return noise, lambda ahead, points: self.propose(points, ahead).points
 
 
 class AbstractTractableKernel(AbstractKernel):
-    """A kernel whose proposal density is known, so that Metropolis-Hastings with it is exact."""
+    """A kernel made of `propose_with_density` and `log_densities`: exact, trained by likelihood."""
 
-    looks_at_state: eqx.AbstractVar[bool]
-    """False: proposals do not depend on x, and can be made for all steps at once."""
+    exact: ClassVar[bool] = True
+    tractable: ClassVar[bool] = True
+    training: ClassVar[str] = "likelihood"
 
-    @abc.abstractmethod
-    def log_density(self, x_new: Point, x: Point) -> Scalar:
-        """log q(x_new | x), normalised."""
-
-    def log_densities(self, new: Points, old: Points) -> Float[Array, " n"]:
-        """log q(new_i | old_i) for n pairs."""
-        return jax.vmap(self.log_density)(new, old)
-
-    def propose_with_log_density(
-        self, key: PRNGKeyArray, points: Points
-    ) -> tuple[Points, Float[Array, " n"]]:
-        """Proposals and log q of each given its point, in one pass where that is quicker."""
-        new = self.propose_batch(key, points)
-        return new, self.log_densities(new, points)
-
-    def propose_ahead(
-        self, keys: Key[Array, " steps"], count: int
-    ) -> tuple[Float[Array, "steps count dim"], Float[Array, "steps count"]]:
-        """`count` proposals for each key and their log q, from a kernel that looks at no state."""
-        ignored = jnp.zeros((count, self.dim))
-        return jax.vmap(lambda key: self.propose_with_log_density(key, ignored))(keys)
-
-
-class AbstractVolumePreservingKernel(AbstractKernel):
-    """A kernel that moves (x, v), v ~ N(0, I), by a map of volume 1 and forgets v.
-
-    The map is taken forwards or backwards with probability ½ each. So a move and its reverse have
-    the same density, whatever it is, and Metropolis-Hastings on (x, v) is exact with
-
-        min{1, p(x') N(v') / (p(x) N(v))}.
-    """
-
-    velocity_dim: eqx.AbstractVar[int]
-    """Coordinates of v."""
-
-    @abc.abstractmethod
-    def propose_with_correction(
-        self, key: PRNGKeyArray, points: Points
-    ) -> tuple[Points, Float[Array, " n"]]:
-        """One proposal from each of n points, and log N(v') − log N(v)."""
-
-    @abc.abstractmethod
-    def push(
-        self, key: PRNGKeyArray, points: Points
-    ) -> tuple[Points, Float[Array, "n velocity_dim"]]:
-        """The map forwards alone, from fresh velocities: x' and v', for training."""
-
-    def propose_batch(self, key: PRNGKeyArray, points: Points) -> Points:
-        return self.propose_with_correction(key, points)[0]
-
-
-def is_exact(kernel: type[AbstractKernel]) -> bool:
-    """Whether a Metropolis-Hastings step with kernels of this class leaves any target invariant."""
-    return issubclass(kernel, (AbstractTractableKernel, AbstractVolumePreservingKernel))
+    def propose(self, points: Points, noise: Noise) -> Proposal:
+        new, forward = self.propose_with_density(points, noise)
+        backward = self.log_densities(points, new)
+        # A correction of +inf, from a density that is not finite, is never accepted.
+        usable = jnp.isfinite(forward) & (backward < jnp.inf)
+        return Proposal(new, jnp.where(usable, backward - forward, jnp.inf))

@@ -19,11 +19,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from salmc import checks
-from salmc.errors import ArgumentError
-from salmc.kernels.base import AbstractTractableKernel
+from salmc.kernels.base import AbstractTractableKernel, Noise, Values
 from salmc.kernels.layers import (
     Batch,
     LogScales,
@@ -33,7 +32,6 @@ from salmc.kernels.layers import (
     numpy_generator,
     stretch_radius,
 )
-from salmc.kernels.noise import normal
 from salmc.kernels.spline import (
     MIN_SHARE,
     Grid,
@@ -43,7 +41,7 @@ from salmc.kernels.spline import (
     spline_inverse,
     wide_grid,
 )
-from salmc.target import Point, Points, Scalar
+from salmc.target import Point, Points
 
 _FEW_DIMENSIONS = 10
 """Beyond it there are more layers, and draws cost enough that unrolled layers, which take some
@@ -71,7 +69,7 @@ class FlowKernel(AbstractTractableKernel):
         >>> import jax, jax.numpy as jnp
         >>> from salmc.kernels import FlowKernel
         >>> kernel = FlowKernel(jax.random.key(0), dim=2)
-        >>> round(float(kernel.log_density(jnp.zeros(2), jnp.zeros(2))), 3)
+        >>> round(float(kernel.log_densities(jnp.zeros((1, 2)), jnp.zeros((1, 2)))[0]), 3)
         -1.838
     """
 
@@ -157,51 +155,36 @@ class FlowKernel(AbstractTractableKernel):
     def from_description(cls, description: dict[str, Any]) -> "FlowKernel":
         return cls(jax.random.key(0), **description)
 
-    def propose(self, key: PRNGKeyArray, x: Point) -> Point:
-        return self.propose_batch(key, x[None])[0]
+    @property
+    def noise_dim(self) -> int:
+        return self.dim
 
-    def log_density(self, x_new: Point, x: Point) -> Scalar:
-        return self.log_densities(x_new[None], x[None])[0]
+    @property
+    def independent(self) -> bool:
+        return not self.looks_at_state
 
-    def propose_batch(self, key: PRNGKeyArray, points: Points) -> Points:
-        return self.propose_with_log_density(key, points)[0]
-
-    def log_densities(self, new: Points, old: Points) -> Float[Array, " n"]:
+    def log_densities(self, new: Points, old: Points) -> Values:
         noise, log_scale = self._to_noise(new.T, self._seen(old))
         return _log_normal(noise) + log_scale
 
-    def propose_with_log_density(
-        self, key: PRNGKeyArray, points: Points
-    ) -> tuple[Points, Float[Array, " n"]]:
-        return self._propose(key, len(points), self._seen(points))
-
-    def propose_many(self, key: PRNGKeyArray, count: int) -> tuple[Points, Float[Array, " n"]]:
-        """Proposals and log q of each, from a kernel that does not look at the state.
-
-        Raises:
-            ArgumentError: if the kernel is conditional.
-        """
-        if self.looks_at_state:
-            raise ArgumentError(
-                "A conditional flow proposes from a point: use `propose_with_log_density`."
-            )
-        return self._propose(key, count, None)
+    def propose_with_density(self, points: Points, noise: Noise) -> tuple[Points, Values]:
+        new, log_scale = self._from_noise(noise.T, self._seen(points))
+        return new.T, _log_normal(noise.T) - log_scale
 
     def propose_ahead(
-        self, keys: Key[Array, " steps"], count: int
-    ) -> tuple[Float[Array, "steps count dim"], Float[Array, "steps count"]]:
-        noise = jax.vmap(lambda key: normal(key, (self.dim, count)))(keys)
-        flat = jnp.moveaxis(noise, 1, 0).reshape(self.dim, -1)
+        self, noise: Float[Array, "steps n noise_dim"]
+    ) -> tuple[Float[Array, "steps n dim"], Float[Array, "steps n"]]:
+        flat = noise.reshape(-1, self.dim).T
         new, log_scale = self._from_noise(flat, None, unroll=self.dim > _FEW_DIMENSIONS)
-        shape = (len(keys), count)
-        return new.T.reshape(*shape, -1), (_log_normal(flat) - log_scale).reshape(shape)
+        log_q = (_log_normal(flat) - log_scale).reshape(noise.shape[:2])
+        return new.T.reshape(noise.shape), log_q
 
-    def from_noise(self, noise: Points, points: Points) -> tuple[Points, Float[Array, " n"]]:
+    def from_noise(self, noise: Points, points: Points) -> tuple[Points, Values]:
         """x' = T(ξ; x) and log |det ∂T/∂ξ|, for n pairs."""
         new, log_scale = self._from_noise(noise.T, self._seen(points))
         return new.T, log_scale
 
-    def to_noise(self, new: Points, points: Points) -> tuple[Points, Float[Array, " n"]]:
+    def to_noise(self, new: Points, points: Points) -> tuple[Points, Values]:
         """ξ with T(ξ; x) = x', and log |det ∂ξ/∂x'|, for n pairs."""
         noise, log_scale = self._to_noise(new.T, self._seen(points))
         return noise.T, log_scale
@@ -217,13 +200,6 @@ class FlowKernel(AbstractTractableKernel):
 
     def _seen(self, points: Points) -> Batch | None:
         return points.T if self.looks_at_state else None
-
-    def _propose(
-        self, key: PRNGKeyArray, count: int, state: Batch | None
-    ) -> tuple[Points, Float[Array, " n"]]:
-        noise = normal(key, (self.dim, count))
-        new, log_scale = self._from_noise(noise, state)
-        return new.T, _log_normal(noise) - log_scale
 
     def _from_noise(
         self, noise: Batch, state: Batch | None, unroll: bool = False

@@ -23,14 +23,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from salmc import checks
-from salmc.kernels.base import AbstractKernel
-from salmc.target import Point, Points
+from salmc.kernels.base import AbstractKernel, Noise, Proposal
+from salmc.target import Points
 
 Codes = Float[Array, "n code_dim"]
-Noise = Float[Array, "n noise_dim"]
 
 PAPER_VARIANCE = 0.5
 """σ² of the paper's image experiment."""
@@ -81,17 +80,9 @@ class AbstractImageKernel(AbstractKernel):
         """G(x, ξ), for n pairs; with ξ = 0 a smooth transition."""
         return self.decode(self.move(self.encode(images), noise))
 
-    def sample_noise(
-        self, key: PRNGKeyArray, count: int, variance: float | Array = PAPER_VARIANCE
-    ) -> Noise:
-        """ξ ~ N(0, σ² I), for n images."""
-        return jnp.sqrt(variance) * jax.random.normal(key, (count, self.noise_dim))
-
-    def propose(self, key: PRNGKeyArray, x: Point) -> Point:
-        return self.propose_batch(key, x[None])[0]
-
-    def propose_batch(self, key: PRNGKeyArray, points: Points) -> Points:
-        return self.generate(points, self.sample_noise(key, len(points)))
+    def propose(self, points: Points, noise: Noise) -> Proposal:
+        """With the paper's σ² = 0.5; `generate` takes any noise."""
+        return Proposal(self.generate(points, PAPER_VARIANCE**0.5 * noise), None)
 
 
 def unit(vectors: Codes) -> Codes:

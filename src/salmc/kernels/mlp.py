@@ -20,12 +20,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
-from salmc.kernels.base import AbstractKernel
+from salmc.kernels.base import AbstractKernel, Calibration, Noise, Proposal
 from salmc.kernels.layers import Network, network, numpy_generator
-from salmc.kernels.noise import normal
 from salmc.target import Point, Points
 
 _LAST_GAIN = 0.1
@@ -120,18 +119,20 @@ class MLPKernel(AbstractKernel):
         matrix, shift = jax.lax.stop_gradient((self.calibration_matrix, self.calibration_shift))
         return (shift + (matrix @ raw).T).reshape(points.shape)
 
-    def sample_noise(self, key: PRNGKeyArray, count: int) -> Float[Array, "n noise_dim"]:
-        """ξ ~ N(0, σ² I), for n points."""
-        return self.noise_scale * normal(key, (count, self.noise_dim))
+    def propose(self, points: Points, noise: Noise) -> Proposal:
+        return Proposal(self.generate(points, self.noise_scale * noise), None)
 
-    def propose(self, key: PRNGKeyArray, x: Point) -> Point:
-        return self.propose_batch(key, x[None])[0]
+    @property
+    def calibration(self) -> Calibration:
+        return self.calibration_matrix, self.calibration_shift
 
-    def propose_batch(self, key: PRNGKeyArray, points: Points) -> Points:
-        return self.generate(points, self.sample_noise(key, len(points)))
+    def with_calibration(self, calibration: Calibration) -> "MLPKernel":
+        return eqx.tree_at(
+            lambda kernel: (kernel.calibration_matrix, kernel.calibration_shift), self, calibration
+        )
 
     def forward_passes(
-        self, keys: Key[Array, " steps"], count: int
+        self, noise: Float[Array, "steps n noise_dim"]
     ) -> tuple[Any, Callable[[Any, Points], Points]]:
         # All products with ξ are one large product, and M is multiplied into the matrices before
         # it: what is left for a step are the network's own products with x. Points are rows here.
@@ -140,8 +141,11 @@ class MLPKernel(AbstractKernel):
         first_bias, *biases, last_bias = [bias[:, 0] for bias in self.network.biases]
         from_point, from_noise = first[: self.dim], first[self.dim :]
         last = last @ matrix.T
-        noise = jax.vmap(lambda key: self.sample_noise(key, count))(keys)
-        inputs = noise @ jnp.concatenate([from_noise, self.noise_matrix.T @ matrix.T], axis=1)
+        inputs = (
+            self.noise_scale
+            * noise
+            @ jnp.concatenate([from_noise, self.noise_matrix.T @ matrix.T], axis=1)
+        )
         inputs += jnp.concatenate([first_bias, matrix @ last_bias + self.calibration_shift])
 
         def step(ahead: Float[Array, "n features"], points: Points) -> Points:

@@ -24,10 +24,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from salmc import checks
-from salmc.kernels.base import AbstractVolumePreservingKernel
+from salmc.kernels.base import AbstractKernel, Noise, Proposal
 from salmc.kernels.layers import Network, network, numpy_generator
-from salmc.kernels.noise import normal
-from salmc.target import Point, Points
+from salmc.target import Points
 
 Velocities = Float[Array, "n velocity_dim"]
 
@@ -42,7 +41,7 @@ _BIAS_SCALE = 0.5
 """Of the hidden layers: without it all kinks of the first functions meet at the origin."""
 
 
-class NICEKernel(AbstractVolumePreservingKernel):
+class NICEKernel(AbstractKernel):
     """Proposals x' from additive couplings of x with a random velocity.
 
     Args:
@@ -73,6 +72,9 @@ class NICEKernel(AbstractVolumePreservingKernel):
 
     name = "nice"
     explanation = "volume-preserving couplings with a random velocity (A-NICE-MC): exact"
+    exact = True
+    volume_preserving = True
+    training = "velocities"
 
     def __init__(
         self,
@@ -144,24 +146,19 @@ class NICEKernel(AbstractVolumePreservingKernel):
         x = x + sign * self.position_network(v)
         return x.T, (v + sign * self._velocity_shift(x, ~forwards)).T
 
-    def sample_velocities(self, key: PRNGKeyArray, count: int) -> Velocities:
-        """v ~ N(0, I), for n points."""
-        return normal(key, (count, self.velocity_dim))
+    @property
+    def noise_dim(self) -> int:
+        """v, and one number whose sign is the direction."""
+        return self.velocity_dim + 1
 
-    def propose(self, key: PRNGKeyArray, x: Point) -> Point:
-        return self.propose_batch(key, x[None])[0]
-
-    def push(self, key: PRNGKeyArray, points: Points) -> tuple[Points, Velocities]:
-        return self.forward(points, self.sample_velocities(key, len(points)))
-
-    def propose_with_correction(
-        self, key: PRNGKeyArray, points: Points
-    ) -> tuple[Points, Float[Array, " n"]]:
-        velocity_key, direction_key = jax.random.split(key)
-        before = self.sample_velocities(velocity_key, len(points))
-        forwards = jax.random.bernoulli(direction_key, 0.5, (len(points),))
+    def propose(self, points: Points, noise: Noise) -> Proposal:
+        before, forwards = noise[:, :-1], noise[:, -1] > 0.0
         new, after = self.transform(points, before, forwards)
-        return new, velocity_correction(before, after)
+        return Proposal(new, velocity_correction(before, after))
+
+    def push(self, points: Points, noise: Noise) -> tuple[Points, Velocities]:
+        """f(x, v) alone: the inverse of a map that keeps p(x) N(v) keeps it, too."""
+        return self.forward(points, noise[:, :-1])
 
     def _velocity_network(self, which: int) -> Network:
         """a or c."""

@@ -1,11 +1,11 @@
 """A-NICE-MC: a volume-preserving kernel trained adversarially on pairs, bootstrapped from itself.
 
     fill the buffer                                   `pool.fill_pool`
-    for t = 1, 2, …                                   `loop.train`
-        every 500 steps: half of the buffer is        `nice_step.refill`
+    for t = 1, 2, …                                   `engine.train`
+        every 500 steps: half of the buffer is        `NiceMethod.move_pool`
             replaced by the kernel's exact chain
         5 times: train the critic on pairs            `pair_critic`
-        train the kernel                              `nice_step.training_step`
+        train the kernel                              `NiceMethod.step`
 
 The authors fill the first buffer by HMC; here a mover does, as it does for SAL-MC, and the pool's
 mean and covariance whiten the coordinates. So both methods begin with the same knowledge, and none
@@ -25,19 +25,23 @@ Reference: Song, Zhao and Ermon, "A-NICE-MC: adversarial training for MCMC", Neu
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
 from salmc import checks
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.nice import NICEKernel
-from salmc.learning.from_density import learn_from_density
-from salmc.learning.learned import Learned
+from salmc.kernels.whitening import Whitening
+from salmc.learning.learner import Learner, find_kernel
+from salmc.learning.method import TrainingState, first_state
 from salmc.learning.nice_settings import NICESettings, nice_settings
-from salmc.learning.nice_step import NICE_SCHEME
+from salmc.learning.nice_training import NiceMethod
 from salmc.learning.pair_critic import PairCritic
+from salmc.learning.particles import Particles, Values
 from salmc.learning.pool import find_mover
-from salmc.learning.prepare import find_kernel, keys_of
 from salmc.movers.base import AbstractMover
 from salmc.progress import AbstractReporter
-from salmc.target import AbstractTarget
+from salmc.sampling.sampler import Sampler
+from salmc.target import AbstractTarget, Points
 
 
 def a_nice_mc(
@@ -51,13 +55,13 @@ def a_nice_mc(
     progress: bool | AbstractReporter = True,
     checkpoint: str | Path | None = None,
     resume: bool = False,
-) -> Learned:
+) -> Sampler:
     """Train a NICE kernel on a target by A-NICE-MC.
 
     Args:
         target: an unnormalised log density. Only its values are used, unless the mover needs
             gradients; never its exact draws or known moments.
-        kernel: "nice", or a `NICEKernel` with its first weights.
+        kernel: "nice", or a volume-preserving kernel with its first weights.
         mover: what fills the first buffer, by name or made for this target.
         settings: how to train; by default what suits the dimension.
         critic: in place of the default one.
@@ -81,28 +85,27 @@ def a_nice_mc(
     """
     if not isinstance(target, AbstractTarget):
         checks.fail("target", "a target", target)
-    checks.integer("seed", seed, 0)
-    keys = keys_of(seed, 5)
-    kernel = find_kernel(kernel, target.dim, keys[0])
-    if not isinstance(kernel, NICEKernel):
-        checks.fail("kernel", "a NICE kernel for a-nice-mc", f"the kernel {kernel.name}")
-    settings = nice_settings(target.dim) if settings is None else settings
-    if not isinstance(settings, NICESettings):
-        checks.fail("settings", "NICESettings for a-nice-mc", settings)
+    learner = Learner("a-nice-mc", seed, checkpoint=checkpoint, resume=resume, progress=progress)
+    made = find_kernel(kernel, target.dim, learner.key(0))
+    if not (made.exact and made.volume_preserving):
+        checks.fail("kernel", "a NICE kernel for a-nice-mc", f"the kernel {made.name}")
+    chosen = nice_settings(target.dim) if settings is None else settings
+    if not isinstance(chosen, NICESettings):
+        checks.fail("settings", "NICESettings for a-nice-mc", chosen)
     mover = find_mover(target, mover)
-    critic = PairCritic(keys[1], target.dim) if critic is None else critic
-    details: dict[str, Any] = {"seed": seed, "target": target.name, "mover": mover.name}
-    return learn_from_density(
-        target,
-        kernel,
-        critic,
-        mover,
-        settings,
-        NICE_SCHEME,
-        keys[2:],
-        method="a-nice-mc",
-        details=details,
-        progress=progress,
-        checkpoint=checkpoint,
-        resume=resume,
-    )
+    judge = PairCritic(learner.key(1), target.dim) if critic is None else critic
+
+    def method(whitening: Whitening) -> NiceMethod:
+        return NiceMethod(made, judge, chosen, target, whitening)
+
+    details: dict[str, Any] = {"target": target.name, "mover": mover.name}
+    return learner.from_density(method, _begin, mover, details)
+
+
+def _begin(
+    method: NiceMethod, key: PRNGKeyArray, points: Points, log_density: Values
+) -> TrainingState:
+    del key
+    # Pairs begin at the buffer and at fresh noise: no chain goes on from step to step.
+    nowhere = jnp.zeros((0, method.kernel.dim))
+    return first_state(method, nowhere, Particles(points, log_density, jnp.zeros((1, 1))))

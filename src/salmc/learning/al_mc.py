@@ -17,13 +17,14 @@ import numpy as np
 from salmc import checks
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.whitening import Whitening
-from salmc.learning.checkpoint import Record
 from salmc.learning.critic import Critic
-from salmc.learning.learned import Learned
-from salmc.learning.prepare import find_kernel, find_settings, identity, keys_of, learn, restored
+from salmc.learning.engine import Record
+from salmc.learning.learner import Learner, find_kernel, learning_settings
+from salmc.learning.sal_mc import begin
+from salmc.learning.self_adversarial import SelfAdversarial
 from salmc.learning.settings import LearningSettings
-from salmc.learning.state import Problem, first_state
 from salmc.progress import AbstractReporter
+from salmc.sampling.sampler import Sampler
 
 _FEWEST = 20
 
@@ -40,7 +41,7 @@ def al_mc(
     progress: bool | AbstractReporter = True,
     checkpoint: str | Path | None = None,
     resume: bool = False,
-) -> Learned:
+) -> Sampler:
     """Train a kernel on samples.
 
     Args:
@@ -61,42 +62,27 @@ def al_mc(
         OutputError: if the checkpoint cannot be written, or is another run's.
     """
     points = _checked(samples)
-    checks.integer("seed", seed, 0)
     checks.real("held_out", held_out, above=0.0, at_most=0.9)
+    learner = Learner("al-mc", seed, checkpoint=checkpoint, resume=resume, progress=progress)
     dim = points.shape[1]
-    keys = keys_of(seed, 4)
-    kernel = find_kernel(kernel, dim, keys[0])
-    settings = find_settings(settings, kernel, has_target=False)
-    if critic is None and settings.adversarial > 0.0:
-        critic = Critic(keys[1], dim)
+    made = find_kernel(kernel, dim, learner.key(0))
+    chosen = learning_settings(settings, made, has_target=False)
+    if critic is None and chosen.adversarial > 0.0:
+        critic = Critic(learner.key(1), dim)
     if whitening is None:
         whitening = Whitening.fit(jnp.asarray(points))
 
-    details: dict[str, Any] = {"seed": seed, "held_out": held_out, "samples": _digest(points)}
-    found = restored(checkpoint, resume, identity("al-mc", kernel, settings, details))
+    details: dict[str, Any] = {"held_out": held_out, "samples": _digest(points)}
     points = np.random.default_rng(seed).permutation(points)
     count = max(4, round(held_out * len(points)))
     white = whitening.whiten(jnp.asarray(points))
-    held, pool = white[:count], white[count:]
-
-    problem = Problem(kernel, critic, None, None, whitening)
-    state = first_state(problem, settings, keys[2], pool, jnp.zeros(len(pool)))
-    record = Record()
+    method = SelfAdversarial(made, critic, chosen, None, whitening, held=white[:count])
+    pool = white[count:]
+    state, record = begin(method, learner.key(2), pool, jnp.zeros(len(pool))), Record()
+    found = learner.restored(method, details)
     if found is not None:
         state, record = found.state(state), found.record
-    return learn(
-        problem,
-        settings,
-        state,
-        keys[3],
-        record,
-        method="al-mc",
-        details=details,
-        start=points,
-        held=held,
-        checkpoint=checkpoint,
-        progress=progress,
-    )
+    return learner.finish(method, state, record, points, details)
 
 
 def _checked(samples: Any) -> np.ndarray:

@@ -10,22 +10,23 @@ The input of the next step changes with the output, so this is done twice.
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from salmc.kernels.noise import normal
+from salmc.programs import compiled
 from salmc.target import Points
 
 _CHAINS, _DRAWS, _DISCARDED, _ROUNDS = 512, 100, 10, 2
 
 
-@eqx.filter_jit
+@compiled
 def calibrated(kernel: Any, moments: Float[Array, "size size"], key: PRNGKeyArray) -> Any:
-    """The kernel with its `calibration_matrix` and `calibration_shift` set.
+    """The kernel with its calibration set.
 
     Args:
-        kernel: one that has these two fields.
+        kernel: one that has a calibration.
         moments: Σ (x, 1)(x, 1)ᵀ over pool particles, whitened.
         key: of the chains.
 
@@ -38,21 +39,17 @@ def calibrated(kernel: Any, moments: Float[Array, "size size"], key: PRNGKeyArra
     wanted = _cholesky(moments[:dim, :dim] / total - jnp.outer(mean, mean))
 
     def adapt(current: Any, key: PRNGKeyArray) -> tuple[Any, None]:
-        kernel_now = _with_calibration(kernel, current)
+        kernel_now = kernel.with_calibration(current)
         points = _run(kernel_now, key)
         factor = wanted @ jnp.linalg.inv(_cholesky(jnp.atleast_2d(jnp.cov(points.T))))
         matrix, shift = current
         return (factor @ matrix, factor @ (shift - jnp.mean(points, axis=0)) + mean), None
 
-    before = (kernel.calibration_matrix, kernel.calibration_shift)
+    before = kernel.calibration
     after, _ = jax.lax.scan(adapt, before, jax.random.split(key, _ROUNDS))
     fine = jnp.all(jnp.isfinite(after[0])) & jnp.all(jnp.isfinite(after[1]))
     chosen = jax.tree.map(lambda a, b: jnp.where(fine, a, b), after, before)
-    return _with_calibration(kernel, chosen)
-
-
-def _with_calibration(kernel: Any, calibration: tuple[Array, Array]) -> Any:
-    return eqx.tree_at(lambda k: (k.calibration_matrix, k.calibration_shift), kernel, calibration)
+    return kernel.with_calibration(chosen)
 
 
 def _run(kernel: Any, key: PRNGKeyArray) -> Points:
@@ -60,7 +57,7 @@ def _run(kernel: Any, key: PRNGKeyArray) -> Points:
     start_key, step_key = jax.random.split(key)
 
     def step(points: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
-        points = kernel.propose_batch(key, points)
+        points = kernel.propose(points, normal(key, (len(points), kernel.noise_dim))).points
         return points, points
 
     start = jax.random.normal(start_key, (_CHAINS, kernel.dim))

@@ -17,60 +17,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc.errors import OutputError
+from salmc.json_values import plain
 from salmc.kernels.whitening import Whitening
+from salmc.learning.engine import Record
 from salmc.sampling.atomic import final_place, new_file, output_errors
 
 FORMAT = "salmc-training"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _WHITENING = ("mean", "forward_matrix", "inverse_matrix")
 
 State = TypeVar("State", bound=eqx.Module)
 """Of training: a tree of arrays."""
-
-
-@dataclasses.dataclass
-class Record:
-    """What a run tells about itself, all of it JSON.
-
-    Attributes:
-        history: figures by name, one entry for each chunk.
-        seconds: by part.
-        warnings: sentences.
-        figure_kind: what is looked at to judge progress; see `validation`.
-        best: the best figure so far.
-        stale: chunks since then.
-        rollbacks, skipped: chunks undone, and updates left out.
-        finished: whether training ended before its last step.
-    """
-
-    history: dict[str, list[float]] = dataclasses.field(default_factory=dict)
-    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
-    warnings: list[str] = dataclasses.field(default_factory=list)
-    figure_kind: str | None = None
-    best: float | None = None
-    stale: int = 0
-    rollbacks: int = 0
-    skipped: int = 0
-    finished: bool = False
-
-    def add(
-        self,
-        step: int,
-        figure: float,
-        sometimes: dict[str, float | None],
-        figures: dict[str, float],
-    ) -> None:
-        """One chunk more. Every list has the same length; NaN where there was nothing to tell."""
-        row = {"step": float(step), "figure": figure, **figures}
-        for name, value in sometimes.items():
-            if value is not None or name in self.history:
-                row[name] = float("nan") if value is None else value
-        for name, value in row.items():
-            self.history.setdefault(name, []).append(value)
-
-    def add_seconds(self, part: str, seconds: float) -> None:
-        """Time spent on a part of the work."""
-        self.seconds[part] = self.seconds.get(part, 0.0) + seconds
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -141,7 +98,7 @@ class Restored:
         if not ours:
             raise OutputError(f"{self.path} was written by another version of salmc. Remove it.")
         # Through JSON, as the stored one went.
-        mine = json.loads(json.dumps(identity))
+        mine = json.loads(json.dumps(plain(identity)))
         differing = [name for name in mine if mine[name] != stored.get(name)]
         if differing:
             raise OutputError(

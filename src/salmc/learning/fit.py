@@ -17,16 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from salmc import checks
-from salmc.compiled import make_room
 from salmc.kernels.base import AbstractKernel
 from salmc.learning.a_nice_mc import a_nice_mc
 from salmc.learning.al_mc import al_mc
-from salmc.learning.learned import Learned
 from salmc.learning.nice_settings import nice_settings
-from salmc.learning.review import review
 from salmc.learning.sal_mc import sal_mc
-from salmc.learning.settings import TrainingSettings, default_settings
+from salmc.learning.settings import PoolSettings, default_settings
 from salmc.movers.base import AbstractMover
+from salmc.programs import make_room
 from salmc.progress import AbstractReporter
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
@@ -48,7 +46,7 @@ def fit(
     mover: str | AbstractMover = "auto",
     samples: Any = None,
     steps: int | None = None,
-    settings: TrainingSettings | dict[str, Any] | None = None,
+    settings: PoolSettings | dict[str, Any] | None = None,
     seed: int = 0,
     progress: bool | AbstractReporter = True,
     checkpoint: str | Path | None = None,
@@ -79,7 +77,7 @@ def fit(
         >>> import salmc
         >>> target = salmc.Target(lambda x: -0.5 * (x**2).sum(), dim=2)
         >>> sampler = salmc.fit(target, steps=50, progress=False)
-        >>> draws = sampler.sample(chains=4, draws=100, metropolis=True, progress=False)
+        >>> draws = sampler.sample(chains=4, draws=100, progress=False)
         >>> draws.positions.shape
         (4, 100, 2)
     """
@@ -95,20 +93,18 @@ def fit(
     if method == "al-mc":
         if samples is None:
             checks.fail("samples", "given for al-mc: an array (n, dim)", samples)
-        dim = len(samples[0])
-        chosen_settings: Any = _settings(method, kernel, dim, steps, settings)
-        learned = al_mc(samples, kernel, settings=chosen_settings, **common)
-        learned = dataclasses.replace(learned, target=target)
-    else:
-        if not isinstance(target, AbstractTarget):
-            checks.fail("target", "a target, such as salmc.Target(log_density, dim=…)", target)
-        if samples is not None:
-            checks.fail("samples", 'left out unless method="al-mc"', "samples")
-        chosen = choose_mover(target) if isinstance(mover, str) and mover == "auto" else mover
-        chosen_settings = _settings(method, kernel, target.dim, steps, settings)
-        learner: Any = sal_mc if method == "sal-mc" else a_nice_mc
-        learned = learner(target, kernel, mover=chosen, settings=chosen_settings, **common)
-    return _reviewed(learned).sampler()
+        chosen: Any = _settings(method, kernel, len(samples[0]), steps, settings)
+        learned = al_mc(samples, kernel, settings=chosen, **common)
+        return dataclasses.replace(learned, target=target)
+    if not isinstance(target, AbstractTarget):
+        checks.fail("target", "a target, such as salmc.Target(log_density, dim=…)", target)
+    if samples is not None:
+        checks.fail("samples", 'left out unless method="al-mc"', "samples")
+    if isinstance(mover, str) and mover == "auto":
+        mover = choose_mover(target)
+    chosen = _settings(method, kernel, target.dim, steps, settings)
+    learner: Any = sal_mc if method == "sal-mc" else a_nice_mc
+    return learner(target, kernel, mover=mover, settings=chosen, **common)
 
 
 def choose_mover(target: AbstractTarget) -> str:
@@ -121,9 +117,9 @@ def default_kernel(method: str) -> str:
     return "nice" if method == "a-nice-mc" else "flow"
 
 
-def method_settings(method: str, kernel_name: str, dim: int) -> TrainingSettings:
+def method_settings(method: str, kernel: str | AbstractKernel, dim: int) -> PoolSettings:
     """The defaults of a method for a kernel and a dimension."""
-    return nice_settings(dim) if method == "a-nice-mc" else default_settings(kernel_name, dim)
+    return nice_settings(dim) if method == "a-nice-mc" else default_settings(kernel, dim)
 
 
 def _settings(
@@ -131,20 +127,15 @@ def _settings(
     kernel: str | AbstractKernel,
     dim: int,
     steps: int | None,
-    settings: TrainingSettings | dict[str, Any] | None,
-) -> TrainingSettings:
+    settings: PoolSettings | dict[str, Any] | None,
+) -> PoolSettings:
     """The defaults, with what was asked for."""
-    name = kernel if isinstance(kernel, str) else kernel.name
-    defaults = method_settings(method, name, dim)
-    if isinstance(settings, TrainingSettings) and not isinstance(settings, type(defaults)):
+    defaults = method_settings(method, kernel, dim)
+    if isinstance(settings, PoolSettings) and not isinstance(settings, type(defaults)):
         given = type(settings).__name__
         checks.fail("settings", f"{type(defaults).__name__} for {method}", given)
-    found = settings if isinstance(settings, TrainingSettings) else defaults
+    found = settings if isinstance(settings, PoolSettings) else defaults
     changes = dict(settings) if isinstance(settings, dict) else {}
     if steps is not None:
         changes["steps"] = checks.integer("steps", steps, 1)
     return found.replace(**changes)
-
-
-def _reviewed(learned: Learned) -> Learned:
-    return dataclasses.replace(learned, warnings=(*learned.warnings, *review(learned)))

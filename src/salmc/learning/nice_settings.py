@@ -1,24 +1,22 @@
-"""How A-NICE-MC trains: the authors' penalty, numbers of steps and Adam, and what a CPU needs.
-
-The authors train with batches of 32 at a constant rate of 5e-4 for up to 10⁵ steps. Larger batches,
-a higher rate that decays, and averaged weights need far fewer.
-"""
+"""How A-NICE-MC trains: the authors' penalty, numbers of steps and Adam, and what a CPU needs."""
 
 import dataclasses
 
 from salmc import checks
-from salmc.learning.settings import TrainingSettings, number
+from salmc.learning.settings import PoolSettings
 
 _FEW_DIMENSIONS = 4
 
 _VELOCITY = 0.56
-"""For each coordinate. Acceptance falls with |v'|² as a whole, of which the loss has the mean: with
-one weight for all dimensions, proposals in many of them would seldom be accepted."""
+"""For each coordinate; see `settings._VELOCITY`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NICESettings(TrainingSettings):
-    """Settings of A-NICE-MC; `nice_settings` has the defaults for a dimension.
+class NICESettings(PoolSettings):
+    """How A-NICE-MC trains; `nice_settings` has the defaults for a dimension.
+
+    The authors train with batches of 32 at a constant rate of 5e-4 for up to 10⁵ steps. Larger
+    batches, a higher rate that decays, and averaged weights need far fewer.
 
     Attributes, beside those that all methods have:
         approach: b, the most steps from noise to the first point of a pair.
@@ -44,16 +42,15 @@ class NICESettings(TrainingSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("velocity", self.velocity, at_least=0.0)
-        for name in ("approach", "leap", "refill_every", "refill_steps"):
-            checks.integer(name, getattr(self, name), 1)
+        self.check_numbers("velocity", at_least=0.0)
+        self.check_integers("approach", "leap", "refill_every", "refill_steps", least=1)
 
     def traced(self) -> "NICESettings":
         return super().traced().replace(refill_every=1)
 
 
 def nice_settings(dim: int) -> NICESettings:
-    """The defaults for a target of so many coordinates."""
+    """The defaults of A-NICE-MC for a target of so many coordinates."""
     checks.integer("dim", dim, 1)
     if dim <= _FEW_DIMENSIONS:
         return NICESettings()

@@ -23,9 +23,9 @@ from salmc.movers import MOVERS, TemperedSMC
 from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover
 from salmc.movers.evolution import evolve
-from salmc.movers.start import find_start
+from salmc.movers.start import check_at, find_start
+from salmc.programs import compiled
 from salmc.target import AbstractTarget, Points
-from salmc.target_check import check_at
 
 _ROUNDS_AT_TARGET = 2
 _MOST_ROUNDS = 200
@@ -120,7 +120,7 @@ def find_mover(target: AbstractTarget, mover: str | AbstractMover) -> AbstractMo
     return mover
 
 
-@eqx.filter_jit
+@compiled
 def _temper(
     mover: TemperedSMC, key: PRNGKeyArray, start: Points, most: Int[Array, ""]
 ) -> tuple[Points, Float[Array, " n"], Float[Array, ""]]:
@@ -144,7 +144,7 @@ def _temper(
     return state.particles, mover.target.log_densities(state.particles), state.beta
 
 
-@eqx.filter_jit
+@compiled
 def _settle(
     target: AbstractTarget, key: PRNGKeyArray, points: Points, values: Float[Array, " n"]
 ) -> tuple[Points, Float[Array, " n"]]:

@@ -4,7 +4,8 @@ A kernel is as good as its pool. Three questions that chains of the kernel canno
 
 * Did the warm-up see places as likely as the pool's own particles, but far from all of them? Then
   a mode was found and lost again.
-* Is the pool further from the density than exact draws would be (kernel Stein discrepancy)?
+* Is the pool further from the density than exact draws would be (kernel Stein discrepancy)? This
+  is asked only where the kernel cannot be exact.
 * Are there places in the pool that a kernel with a known density proposes far too rarely? Exact
   Metropolis chains reach them late and then stay for long: their spread is too small at first,
   and neither R-hat nor the acceptance shows it.
@@ -18,14 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from salmc.compiled import RUNTIME_ERRORS, failure
-from salmc.diagnostics.arrays import subset
 from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.ksd import ksd_squared
 from salmc.diagnostics.verdict import DISCREPANCY_LIMIT
-from salmc.kernels.base import AbstractTractableKernel
+from salmc.kernels.base import AbstractKernel
+from salmc.kernels.noise import normal
 from salmc.kernels.whitening import Whitening
-from salmc.learning.learned import Learned
+from salmc.programs import RUNTIME_ERRORS, compiled, failure
+from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget, Points
 
 _POINTS = 1000
@@ -45,16 +46,25 @@ _LEAST_LOST = 2
 """One stray point may be a fluke; two are a place."""
 
 
-def review(learned: Learned) -> tuple[str, ...]:
-    """What is wrong with the pool, in words; nothing if nothing is."""
-    if learned.target is None:
-        return ()
+def review(sampler: Sampler, start: np.ndarray) -> tuple[str, ...]:
+    """What is wrong with the pool, in words; nothing if nothing is.
+
+    Args:
+        sampler: trained on its target.
+        start: where the mover began.
+    """
+    assert sampler.target is not None
     try:
-        found = (*_lost(learned, learned.target), *_discrepancy(learned, learned.target))
+        found = _lost(sampler, sampler.target, start)
+        if not sampler.kernel.exact:
+            # Exact draws show their own discrepancy; a pool is only a means to them.
+            found += _discrepancy(sampler, sampler.target)
+        if sampler.kernel.tractable:
+            found += _rarely_proposed(sampler, sampler.target)
     except RUNTIME_ERRORS as error:
         # The kernel is trained, and worth more than this look at its pool.
         found = (f"The pool could not be checked, as the target failed: {failure(error)}",)
-    return (*found, *_rarely_proposed(learned))
+    return found
 
 
 def lost_points(
@@ -72,17 +82,18 @@ def lost_points(
     return int(np.sum(_nearest(likely, pool) > _FAR * np.max(own)))
 
 
-def _lost(learned: Learned, target: AbstractTarget) -> tuple[str, ...]:
+def _lost(sampler: Sampler, target: AbstractTarget, start: np.ndarray) -> tuple[str, ...]:
     generator = np.random.default_rng(0)
-    chosen = subset(len(learned.pool), 2 * _POINTS, generator)
-    start = learned.start[subset(len(learned.start), 2 * _POINTS, generator)]
+    pool, pool_values = np.asarray(sampler.pool), np.asarray(sampler.pool_log_density)
+    chosen = _some(np.arange(len(pool)), 2 * _POINTS, generator)
+    start = _some(start, 2 * _POINTS, generator)
     values = np.asarray(eqx.filter_jit(target.log_densities)(jnp.asarray(start, dtype=float)))
-    white = learned.whitening.whiten
+    white = sampler.whitening.whiten
     lost = lost_points(
         np.asarray(white(jnp.asarray(start))),
         values,
-        np.asarray(white(jnp.asarray(learned.pool[chosen]))),
-        learned.log_density[chosen],
+        np.asarray(white(jnp.asarray(pool[chosen]))),
+        pool_values[chosen],
     )
     if lost < _LEAST_LOST:
         return ()
@@ -92,9 +103,10 @@ def _lost(learned: Learned, target: AbstractTarget) -> tuple[str, ...]:
     )
 
 
-def _discrepancy(learned: Learned, target: AbstractTarget) -> tuple[str, ...]:
-    chosen = subset(len(learned.pool), _POINTS, np.random.default_rng(1))
-    points = np.asarray(learned.pool[chosen], dtype=np.float64)
+def _discrepancy(sampler: Sampler, target: AbstractTarget) -> tuple[str, ...]:
+
+    chosen = _some(np.arange(len(sampler.pool)), _POINTS, np.random.default_rng(1))
+    points = np.asarray(sampler.pool[chosen], dtype=np.float64)
     if target.differentiable:
         scores = np.asarray(eqx.filter_jit(target.gradients)(jnp.asarray(points, dtype=float)))
         usable = np.all(np.isfinite(scores), axis=1)
@@ -102,7 +114,9 @@ def _discrepancy(learned: Learned, target: AbstractTarget) -> tuple[str, ...]:
             return ()
         found = ksd_squared(points[usable], scores[usable].astype(np.float64))
     else:
-        found = gradient_free_ksd_squared(points, learned.log_density[chosen].astype(np.float64))
+        found = gradient_free_ksd_squared(
+            points, np.asarray(sampler.pool_log_density, np.float64)[chosen]
+        )
     if found.value <= DISCREPANCY_LIMIT * found.floor:
         return ()
     return (
@@ -111,15 +125,14 @@ def _discrepancy(learned: Learned, target: AbstractTarget) -> tuple[str, ...]:
     )
 
 
-def _rarely_proposed(learned: Learned) -> tuple[str, ...]:
+def _rarely_proposed(sampler: Sampler, target: AbstractTarget) -> tuple[str, ...]:
     """Where p/q is large, an independence chain stays for about that many steps."""
-    kernel = learned.kernel
-    if not isinstance(kernel, AbstractTractableKernel) or learned.target is None:
-        return ()
-    generator = np.random.default_rng(2)
-    pool = learned.pool[subset(len(learned.pool), 2 * _POINTS, generator)]
-    points = learned.whitening.whiten(jnp.asarray(pool, dtype=float))
-    at_pool, at_proposals = _log_weights(kernel, learned.target, learned.whitening, points)
+    pool = _some(np.asarray(sampler.pool), 2 * _POINTS, np.random.default_rng(2))
+    points = sampler.whitening.whiten(jnp.asarray(pool, dtype=float))
+    at_pool, at_proposals = (
+        np.asarray(values)
+        for values in _log_weights(sampler.kernel, target, sampler.whitening, points)
+    )
     finite = at_proposals[np.isfinite(at_proposals)]
     if not len(finite):
         return ()
@@ -134,17 +147,25 @@ def _rarely_proposed(learned: Learned) -> tuple[str, ...]:
     )
 
 
-@eqx.filter_jit
+@compiled
 def _log_weights(
-    kernel: AbstractTractableKernel, target: AbstractTarget, whitening: Whitening, points: Points
+    kernel: AbstractKernel, target: AbstractTarget, whitening: Whitening, points: Points
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """log p − log q at the points, and at one proposal from each."""
-    new, log_q = kernel.propose_with_log_density(jax.random.key(0), points)
+    noise = normal(jax.random.key(0), (len(points), kernel.noise_dim))
+    new, log_q = kernel.propose_with_density(points, noise)
     log_p = target.log_densities(whitening.colour(new))
     at_points = target.log_densities(whitening.colour(points)) - kernel.log_densities(
         points, points
     )
     return at_points, log_p - log_q
+
+
+def _some(rows: np.ndarray, most: int, generator: np.random.Generator) -> np.ndarray:
+    """At most so many rows, in their order."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.sort(generator.choice(len(rows), most, replace=False))]
 
 
 def _nearest(points: np.ndarray, others: np.ndarray) -> np.ndarray:

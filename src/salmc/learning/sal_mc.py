@@ -1,13 +1,10 @@
-"""SAL-MC: self-adversarially learned sampling, from an unnormalised density alone (Algorithm 1).
+"""SAL-MC: self-adversarially learned sampling, from an unnormalised density alone.
 
-    Input: x̃₀ ~ N(0, I)                         `pool.fill_pool`, then whitened coordinates
-    for t = 1, 2, …                              `loop.train`, in compiled chunks of
-        x_t ← AG-SVGD(x̃_{t−1})                   `step.adjust_particles`
-        m times: train the discriminator         `step.train_critic`
-        train the generator                      `objective.kernel_objective`
-        x̃_t ← G(x̃_{t−1}, ξ), then m times more   `state.inputs`, `extra_transitions`
-    Output: transition operator G                `Learned.kernel`
-    2. sampling                                  `Learned.sampler().sample(…)`
+    Input: x̃₀ ~ N(0, I)                 `pool.fill_pool`, then whitened coordinates
+    1. training                         `engine.train`, of steps that are Algorithm 1's:
+                                        `self_adversarial.SelfAdversarial.step`
+    Output: transition operator G       `Sampler.kernel`
+    2. sampling                         `Sampler.sample`
 
 The self-learning module may be any mover. By default a pool is filled once by tempered SMC, and
 exact Metropolis steps keep it fresh while the kernel learns; a tractable kernel takes such steps
@@ -18,19 +15,24 @@ from pathlib import Path
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
 
 from salmc import checks
 from salmc.kernels.base import AbstractKernel
+from salmc.kernels.layers import numpy_generator
+from salmc.kernels.whitening import Whitening
 from salmc.learning.critic import Critic
-from salmc.learning.from_density import learn_from_density
-from salmc.learning.learned import Learned
+from salmc.learning.learner import Learner, find_kernel, learning_settings
+from salmc.learning.method import TrainingState, first_state
+from salmc.learning.particles import Particles, Values
 from salmc.learning.pool import find_mover
-from salmc.learning.prepare import find_kernel, find_settings, keys_of
-from salmc.learning.sal_scheme import SAL_SCHEME
+from salmc.learning.self_adversarial import SelfAdversarial
 from salmc.learning.settings import LearningSettings
 from salmc.movers.base import AbstractMover
 from salmc.progress import AbstractReporter
-from salmc.target import AbstractTarget
+from salmc.sampling.sampler import Sampler
+from salmc.target import AbstractTarget, Points
 
 
 def sal_mc(
@@ -44,7 +46,7 @@ def sal_mc(
     progress: bool | AbstractReporter = True,
     checkpoint: str | Path | None = None,
     resume: bool = False,
-) -> Learned:
+) -> Sampler:
     """Train a kernel on a target.
 
     Args:
@@ -75,26 +77,34 @@ def sal_mc(
     """
     if not isinstance(target, AbstractTarget):
         checks.fail("target", "a target", target)
-    checks.integer("seed", seed, 0)
-    keys = keys_of(seed, 5)
-    kernel = find_kernel(kernel, target.dim, keys[0])
-    settings = find_settings(settings, kernel, has_target=True)
+    learner = Learner("sal-mc", seed, checkpoint=checkpoint, resume=resume, progress=progress)
+    made = find_kernel(kernel, target.dim, learner.key(0))
+    chosen = learning_settings(settings, made, has_target=True)
     mover = find_mover(target, mover)
-    if critic is None and settings.adversarial > 0.0:
-        critic = Critic(keys[1], target.dim)
-    details: dict[str, Any] = {"seed": seed, "target": target.name, "mover": mover.name}
-    return learn_from_density(
-        target,
-        kernel,
-        critic,
-        mover,
-        settings,
-        SAL_SCHEME,
-        keys[2:],
-        method="sal-mc",
-        details=details,
-        moves_all=settings.pool_move == "mover",
-        progress=progress,
-        checkpoint=checkpoint,
-        resume=resume,
-    )
+    if critic is None and chosen.adversarial > 0.0:
+        critic = Critic(learner.key(1), target.dim)
+    moves_all = chosen.pool_move == "mover"
+
+    def method(whitening: Whitening) -> SelfAdversarial:
+        return SelfAdversarial(
+            made, critic, chosen, target, whitening, mover if moves_all else None
+        )
+
+    details: dict[str, Any] = {"target": target.name, "mover": mover.name}
+    return learner.from_density(method, begin, mover, details, settle=not moves_all)
+
+
+def begin(
+    method: SelfAdversarial, key: PRNGKeyArray, points: Points, log_density: Values
+) -> TrainingState:
+    """The state before the first step, of a pool that is whitened."""
+    dim = method.kernel.dim
+    mover = None
+    if method.mover is not None:
+        mover = eqx.filter_jit(method.mover.init)(key, method.whitening.colour(points))
+    size = dim + 1 if method.is_calibrated else 1
+    pool = Particles(points, log_density, jnp.zeros((size, size)), mover)
+    # x̃₀ ~ N(0, I), the first line of Algorithm 1: in whitened coordinates the pool's Gaussian.
+    # NumPy on purpose: the same in JAX would compile a program for these numbers alone.
+    inputs = numpy_generator(key).standard_normal((method.settings.batch, dim))
+    return first_state(method, jnp.asarray(inputs, dtype=float), pool)

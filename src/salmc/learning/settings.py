@@ -1,59 +1,64 @@
-"""What learning minimises and how: one frozen record, in which every term can be switched off by 0.
+"""What learning minimises and how: frozen records, in which every term can be switched off by 0.
 
-The kernel is trained on
+    TrainingSettings      what every training needs
+    └ PoolSettings        what trainings on a pool of particles need
+      ├ LearningSettings  SAL-MC and AL-MC
+      └ NICESettings      A-NICE-MC, in `nice_settings`
+
+A kernel of SAL-MC and AL-MC is trained on
 
     adversarial · L_adv  +  wasserstein/2 · W₂²(p_G, p)  +  decorrelation · ‖Cov(x', x)‖²
         +  likelihood · E_pool[−log q]  +  regression · Huber(log p − log q − c)
         +  velocity · E ½|v'|² / dim v,
 
-the first two of which are eq. 8 of the paper. `losses` and `transport` have the formulae.
+the first two of which are eq. 8 of the paper. `objective` and `transport` have the formulae.
 """
 
 import dataclasses
 import difflib
 from typing import Any, TypeVar
 
+import jax.numpy as jnp
+
 from salmc import checks
 from salmc.errors import ArgumentError
+from salmc.kernels import KERNELS
+from salmc.kernels.base import AbstractKernel
 
 Settings = TypeVar("Settings", bound="TrainingSettings")
 
-_HIGH_DIMENSION = 4
+_FEW_DIMENSIONS = 4
 """Above this, half the batch: the flow is dearer, and so is the density as a rule."""
 
-_VERY_HIGH_DIMENSION = 20
+_MANY_DIMENSIONS = 20
 """Above this, twice the steps."""
 
 _VELOCITY = 0.16
-"""For each coordinate, of volume-preserving kernels: as in A-NICE-MC (`nice_settings`) acceptance
-falls with |v'|² as a whole, of which the loss has the mean."""
+"""For each coordinate, of volume-preserving kernels: acceptance falls with |v'|² as a whole, of
+which the loss has the mean. With one weight for all dimensions, proposals in many of them would
+seldom be accepted."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
-    """What the training of every method needs.
+    """What every training needs.
 
     Attributes:
         penalty: weight of the critic's gradient penalty.
-        critic_steps: updates of the critic for each of the kernel, m of Algorithm 1.
         steps: updates of the kernel.
-        batch: pool particles in each step, and as many of the kernel's.
+        batch: real points in each step, and as many of the kernel's.
         learning_rate: of Adam, for kernel and critic.
         momentum, second_momentum: Adam's β₁ and β₂.
         warmup: share of the steps over which the rate grows from 0.
         final_rate: what the cosine decay leaves of the rate at the end.
         clip: largest norm of a gradient; 0 for no limit.
         average: decay of the average of the weights, which is what is kept.
-        pool_size: particles in the pool.
-        mover_steps: of movers other than tempered SMC, which knows its end.
-        mover_particles: of these movers before exact moves multiply them to `pool_size`.
         chunk: steps between looks at the figures.
         patience: chunks without a better figure before training ends early; 0 for never.
         checkpoint_every: chunks between checkpoints.
     """
 
     penalty: float = 0.1
-    critic_steps: int = 1
     steps: int = 4000
     batch: int = 256
     learning_rate: float = 1e-3
@@ -63,27 +68,31 @@ class TrainingSettings:
     final_rate: float = 0.05
     clip: float = 0.0
     average: float = 0.999
-    pool_size: int = 4096
-    mover_steps: int = 500
-    mover_particles: int = 1000
     chunk: int = 100
     patience: int = 0
     checkpoint_every: int = 5
 
     def __post_init__(self) -> None:
-        for name in ("penalty", "clip"):
-            number(name, getattr(self, name), at_least=0.0)
-        number("learning_rate", self.learning_rate, above=0.0)
-        for name in ("warmup", "final_rate"):
-            number(name, getattr(self, name), at_least=0.0, at_most=1.0)
-        for name in ("momentum", "second_momentum", "average"):
-            number(name, getattr(self, name), at_least=0.0, at_most=0.999999)
-        for name in ("critic_steps", "steps", "chunk", "checkpoint_every"):
-            checks.integer(name, getattr(self, name), 1)
-        for name in ("patience", "mover_steps"):
-            checks.integer(name, getattr(self, name), 0)
-        for name in ("batch", "pool_size", "mover_particles"):
-            checks.integer(name, getattr(self, name), 4)
+        self.check_numbers("penalty", "clip", at_least=0.0)
+        self.check_numbers("learning_rate", above=0.0)
+        self.check_numbers("warmup", "final_rate", at_least=0.0, at_most=1.0)
+        self.check_numbers("momentum", "second_momentum", "average", at_least=0.0, at_most=0.999999)
+        self.check_integers("steps", "chunk", "checkpoint_every", least=1)
+        self.check_integers("patience", least=0)
+        self.check_integers("batch", least=4)
+
+    def check_numbers(self, *names: str, **bounds: float) -> None:
+        """Real numbers; an array would make settings that cannot be compared or stored."""
+        for name in names:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                checks.fail(name, "a number", value)
+            checks.real(name, value, **bounds)
+
+    def check_integers(self, *names: str, least: int) -> None:
+        """Whole numbers of at least `least`."""
+        for name in names:
+            checks.integer(name, getattr(self, name), least)
 
     def replace(self: Settings, **options: Any) -> Settings:
         """A copy with other values.
@@ -104,16 +113,7 @@ class TrainingSettings:
 
         So runs that differ in their length, rate or chunks share one compilation.
         """
-        return self.replace(
-            steps=1,
-            learning_rate=1.0,
-            chunk=1,
-            patience=0,
-            checkpoint_every=1,
-            mover_steps=0,
-            mover_particles=4,
-            pool_size=4,
-        )
+        return self.replace(steps=1, learning_rate=1.0, chunk=1, patience=0, checkpoint_every=1)
 
     def as_dictionary(self) -> dict[str, Any]:
         """All values, as JSON holds them."""
@@ -121,7 +121,33 @@ class TrainingSettings:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LearningSettings(TrainingSettings):
+class PoolSettings(TrainingSettings):
+    """What trainings on a pool of particles need, beside what all do.
+
+    Attributes:
+        critic_steps: updates of the critic for each of the kernel, m of Algorithm 1.
+        pool_size: particles in the pool.
+        mover_steps: of movers other than tempered SMC, which knows its end.
+        mover_particles: of these movers before exact moves multiply them to `pool_size`.
+    """
+
+    critic_steps: int = 1
+    pool_size: int = 4096
+    mover_steps: int = 500
+    mover_particles: int = 1000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_integers("critic_steps", least=1)
+        self.check_integers("mover_steps", least=0)
+        self.check_integers("pool_size", "mover_particles", least=4)
+
+    def traced(self: Settings) -> Settings:
+        return super().traced().replace(mover_steps=0, mover_particles=4, pool_size=4)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LearningSettings(PoolSettings):
     """How SAL-MC and AL-MC train. `default_settings` has good values for each kind of kernel.
 
     Attributes, beside those that all methods have:
@@ -138,7 +164,7 @@ class LearningSettings(TrainingSettings):
         refresh: share of a step's slice of the pool that is handed to the kernel: replaced by its
             outputs (1 is the paper's literal scheme), or moved by it where `exact_refresh` says so.
         refresh_end: share of the steps by which `refresh` has fallen to 0; 0 for never.
-        exact_refresh: refresh by an exact Metropolis-Hastings step; tractable kernels only.
+        exact_refresh: refresh by an exact Metropolis-Hastings step; exact kernels only.
         extra_transitions: further x̃ ← G(x̃, ξ) after each step, as in Algorithm 1.
         pool_move: "exact" (Metropolis steps by differential evolution), or "mover": the mover
             that filled the pool advances all of it at each step, as in Algorithm 1.
@@ -171,14 +197,11 @@ class LearningSettings(TrainingSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         weights = ("adversarial", "wasserstein", "likelihood", "regression")
-        for name in (*weights, "velocity", "decorrelation", "refresh_end"):
-            number(name, getattr(self, name), at_least=0.0)
-        number("huber", self.huber, above=0.0)
-        for name in ("regression_start", "refresh"):
-            number(name, getattr(self, name), at_least=0.0, at_most=1.0)
-        checks.integer("mixture_every", self.mixture_every, 1)
-        for name in ("mixture_components", "extra_transitions"):
-            checks.integer(name, getattr(self, name), 0)
+        self.check_numbers(*weights, "velocity", "decorrelation", "refresh_end", at_least=0.0)
+        self.check_numbers("huber", above=0.0)
+        self.check_numbers("regression_start", "refresh", at_least=0.0, at_most=1.0)
+        self.check_integers("mixture_every", least=1)
+        self.check_integers("mixture_components", "extra_transitions", least=0)
         for name in ("exact_refresh", "calibrate"):
             if not isinstance(getattr(self, name), bool):
                 checks.fail(name, "True or False", getattr(self, name))
@@ -195,16 +218,38 @@ class LearningSettings(TrainingSettings):
     def traced(self) -> "LearningSettings":
         return super().traced().replace(mixture_every=1)
 
+    @property
+    def makes_proposals(self) -> bool:
+        """Whether a step needs proposals of the kernel with their corrections and log p."""
+        return self.exact_refresh or self.regression > 0.0
 
-def default_settings(kernel_name: str, dim: int) -> LearningSettings:
-    """Settings that work: "flow" for kernels with a known proposal density, "mlp" for the others.
+    @property
+    def makes_outputs(self) -> bool:
+        """Whether a step needs outputs x' = G(x̃, ξ) of the kernel's own chain."""
+        terms = (self.adversarial, self.wasserstein, self.decorrelation)
+        return any(terms) or (self.refresh > 0.0 and not self.exact_refresh)
+
+    def refresh_at(self, step: Any, steps: Any) -> Any:
+        """`refresh` at a step: constant, or falling linearly to 0 by `refresh_end`."""
+        if not self.refresh_end:
+            return self.refresh
+        remaining = 1.0 - step / (self.refresh_end * steps)
+        return self.refresh * jnp.clip(remaining, 0.0, 1.0)
+
+
+def default_settings(
+    kernel: "str | AbstractKernel | type[AbstractKernel]", dim: int
+) -> LearningSettings:
+    """Settings that work for SAL-MC and AL-MC, by the training that a kernel says suits it.
 
     Args:
-        kernel_name: name of the kernel; any name but "flow" and "nice" is taken as implicit.
+        kernel: a kernel, its class, or its name.
         dim: number of coordinates of the target.
     """
     checks.integer("dim", dim, 1)
-    if kernel_name == "nice":
+    if isinstance(kernel, str):
+        kernel = KERNELS[checks.choice("kernel", kernel, tuple(KERNELS))]
+    if kernel.training == "velocities":
         return LearningSettings(
             decorrelation=0.3,
             velocity=_VELOCITY * dim,
@@ -214,17 +259,18 @@ def default_settings(kernel_name: str, dim: int) -> LearningSettings:
             refresh=1.0,
             exact_refresh=True,
         )
-    if kernel_name != "flow":
-        return LearningSettings(decorrelation=0.3)
+    if kernel.training == "adversarial":
+        moved = float(kernel.exact)
+        return LearningSettings(decorrelation=0.3, refresh=moved, exact_refresh=kernel.exact)
     return LearningSettings(
         adversarial=0.0,
         likelihood=1.0,
         regression=1.0,
         # The last hundredths of acceptance come late, and points where chains stick go with them.
-        steps=1000 if dim <= _VERY_HIGH_DIMENSION else 2000,
-        batch=512 if dim <= _HIGH_DIMENSION else 256,
+        steps=1000 if dim <= _MANY_DIMENSIONS else 2000,
+        batch=512 if dim <= _FEW_DIMENSIONS else 256,
         # In many dimensions larger steps leave noise in the splines that costs acceptance.
-        learning_rate=3e-3 if dim <= _HIGH_DIMENSION else 5e-4,
+        learning_rate=3e-3 if dim <= _FEW_DIMENSIONS else 5e-4,
         momentum=0.9,
         warmup=0.05,
         final_rate=0.01,
@@ -235,10 +281,3 @@ def default_settings(kernel_name: str, dim: int) -> LearningSettings:
         mixture_components=0,
         patience=4,
     )
-
-
-def number(name: str, value: Any, **bounds: float) -> None:
-    """One real number; an array would make settings that cannot be compared or stored."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        checks.fail(name, "a number", value)
-    checks.real(name, value, **bounds)

@@ -11,14 +11,13 @@ mmd           unbiased MMD² between outputs of the averaged kernel and the pool
               coordinates, in which the mean squared distance is 2·dim
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.kernels.base import AbstractTractableKernel
-from salmc.learning.settings import LearningSettings
-from salmc.learning.state import Problem, TrainingState
+from salmc.kernels.base import AbstractKernel
+from salmc.kernels.noise import normal
+from salmc.programs import compiled
 from salmc.target import Points, Scalar
 
 _BANDWIDTHS = (0.05, 0.5, 5.0)
@@ -31,15 +30,6 @@ TOLERANCES = {"rejection": 0.005, "stay": 0.005, "likelihood": 0.005, "mmd": 5e-
 """A figure must fall by more than this to count as better."""
 
 
-def figure_kind(problem: Problem, settings: LearningSettings) -> str:
-    """Which figure fits this problem."""
-    if problem.makes_proposals(settings):
-        return "stay" if problem.preserves_volume else "rejection"
-    if problem.tractable and problem.target is None and settings.likelihood > 0.0:
-        return "likelihood"
-    return "mmd"
-
-
 def has_collapsed(kind: str, figure: float, best: float, dim: int) -> bool:
     """Whether a figure is so much worse than the best that training must have diverged."""
     if kind == "stay":
@@ -50,43 +40,32 @@ def has_collapsed(kind: str, figure: float, best: float, dim: int) -> bool:
     return figure > best + (0.3 if kind == "mmd" else 10.0 + 3.0 * dim)
 
 
-def mean_jump(probability: Float[Array, " n"], old: Points, new: Points) -> Scalar:
-    """E[α min{|x' − x|², 2d}] / 2d, in whitened coordinates.
-
-    Args:
-        probability: α, with which each proposal is taken; 0 where it is not finite.
-        old, new: x and x'.
-    """
-    longest = 2.0 * old.shape[1]
-    squares = jnp.minimum(jnp.sum((new - old) ** 2, axis=1), longest)
-    return jnp.mean(jnp.where(probability > 0.0, probability * squares, 0.0)) / longest
-
-
-@eqx.filter_jit
+@compiled
 def held_out_figure(
-    problem: Problem, kind: str, state: TrainingState, held: Points, key: PRNGKeyArray
+    kernel: AbstractKernel, kind: str, inputs: Points, held: Points, key: PRNGKeyArray
 ) -> Scalar:
-    """The likelihood or MMD² figure of the averaged weights.
+    """The likelihood or MMD² figure of a kernel.
 
     Args:
-        problem, kind, state: what is trained, the figure's kind, and how far it came.
+        kernel: with averaged weights.
+        kind: "likelihood" or "mmd".
+        inputs: where its chains are.
         held: samples that the kernel is compared with; whitened.
         key: of the kernel's noise and of the choice of points.
     """
-    kernel = problem.kernel_with(state.average)
     choose_key, noise_key = jax.random.split(key)
     # Neighbours from a random row on: no row twice, and no sorting.
     first = jax.random.randint(choose_key, (), 0, len(held))
     rows = (first + jnp.arange(min(_POINTS, len(held)))) % len(held)
-    if kind == "likelihood" and isinstance(kernel, AbstractTractableKernel):
+    if kind == "likelihood":
         return -jnp.mean(kernel.log_densities(held[rows], held[rows[::-1]]))
 
     def step(points: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
-        points = kernel.propose_batch(key, points)
+        points = kernel.propose(points, normal(key, (len(points), kernel.noise_dim))).points
         return points, points
 
     keys = jax.random.split(noise_key, _TRANSITIONS)
-    _, outputs = jax.lax.scan(step, state.inputs, keys)
+    _, outputs = jax.lax.scan(step, inputs, keys)
     return mmd_squared(outputs.reshape(-1, kernel.dim)[-_POINTS:], held[rows])
 
 

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from salmc.movers.base import AbstractMover, AbstractState
+from salmc.programs import compiled
 
 
-@eqx.filter_jit
+@compiled
 def advance(
     mover: AbstractMover,
     state: AbstractState,

@@ -33,9 +33,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, spread
+from salmc.movers.base import (
+    AbstractMover,
+    AbstractState,
+    Info,
+    displacement,
+    setting,
+    spread,
+    standardised,
+)
 from salmc.movers.birth_death import succession
-from salmc.movers.settings import setting, standardised
 from salmc.movers.stein import (
     map_rows,
     quantile,

@@ -30,8 +30,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, spread
-from salmc.movers.settings import setting
+from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, setting, spread
 from salmc.movers.stein import kernel_product, stein_direction
 from salmc.movers.svgd import LARGEST_GRADIENT, bounded_gradients, default_bandwidth, settling_move
 from salmc.target import AbstractTarget, Points

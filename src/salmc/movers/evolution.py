@@ -21,8 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, spread
-from salmc.movers.settings import setting
+from salmc.metropolis import log_ratio, taken
+from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, setting, spread
 from salmc.target import AbstractTarget, Points
 
 _NOISE = 1e-3
@@ -126,9 +126,7 @@ def evolution_move(
     noise = _NOISE * jnp.std(others, axis=0) * jax.random.normal(noise_key, particles.shape)
     proposals = particles + factor[:, None] * (others[first] - others[second]) + noise
     values = log_densities(proposals)
-    # A particle at zero density (−inf − (−inf) is NaN) takes any proposal of positive density.
-    gain = jnp.where(log_density > -jnp.inf, values - log_density, jnp.inf)
-    accepted = (jnp.log(threshold) < gain) & (values > -jnp.inf)
+    accepted = taken(jnp.log1p(-threshold), log_ratio(values, log_density))
     return (
         jnp.where(accepted[:, None], proposals, particles),
         jnp.where(accepted, values, log_density),

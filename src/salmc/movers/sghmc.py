@@ -18,8 +18,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, spread
-from salmc.movers.settings import setting, standardised_gradients, tamed
+from salmc.movers.base import (
+    AbstractMover,
+    AbstractState,
+    Info,
+    displacement,
+    setting,
+    spread,
+    standardised_gradients,
+    tamed,
+)
 from salmc.target import AbstractTarget, Points
 
 

@@ -19,10 +19,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, spread
-from salmc.movers.settings import (
+from salmc.movers.base import (
+    AbstractMover,
+    AbstractState,
+    Info,
     decayed,
+    displacement,
     setting,
+    spread,
     standardised,
     standardised_gradients,
     tamed,

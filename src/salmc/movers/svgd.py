@@ -19,8 +19,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, spread
-from salmc.movers.settings import setting, standardised, standardised_gradients
+from salmc.movers.base import (
+    AbstractMover,
+    AbstractState,
+    Info,
+    displacement,
+    setting,
+    spread,
+    standardised,
+    standardised_gradients,
+)
 from salmc.movers.stein import median_squared_distance, stein_direction
 from salmc.target import AbstractTarget, Points
 

@@ -16,9 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, spread
+from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, setting, spread
 from salmc.movers.evolution import evolve
-from salmc.movers.settings import setting
 from salmc.target import AbstractTarget, Points
 
 _LEAST_RAISE = 1e-9

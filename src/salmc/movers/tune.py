@@ -23,9 +23,8 @@ from salmc.diagnostics.ksd import ksd_squared
 from salmc.errors import TargetError
 from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover
-from salmc.movers.start import find_start
+from salmc.movers.start import check_at, find_start
 from salmc.progress import AbstractReporter, reporter
-from salmc.target_check import check_at
 
 TUNED = ("step_size", "bandwidth", "density_bandwidth", "regularisation")
 """Settings that are tuned, where a mover has them."""

@@ -4,16 +4,22 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
-from salmc.sampling.deferred import DeferredLogDensity
+from salmc.programs import RUNTIME_ERRORS, failure
 from salmc.target import AbstractTarget
 
 if TYPE_CHECKING:
     import xarray
 
     from salmc.diagnostics.summary import Summary
+
+_BATCH = 8192
+"""Points that are evaluated at once."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -23,7 +29,8 @@ class Draws:
     Attributes:
         positions: (chain, draw, dim). For a mover each particle is a chain and each draw a kept
             step, so `positions[:, -1]` is where the particles ended.
-        log_density: (chain, draw), unnormalised; given as None, it is found when first asked for.
+        log_density: (chain, draw), unnormalised; None where nothing needed it yet, as after forward
+            passes: `evaluated` finds it.
         accepted: (chain, draw) of bool where there was a Metropolis step, else None.
         seconds: wall time of the sampling, without compilation.
         kind: "chains" if each chain's path is a sample, "particles" if the last cloud is.
@@ -37,7 +44,7 @@ class Draws:
     """
 
     positions: np.ndarray
-    log_density: np.ndarray | Any
+    log_density: np.ndarray | None
     seconds: float
     kind: Literal["chains", "particles"] = "chains"
     accepted: np.ndarray | None = None
@@ -56,7 +63,7 @@ class Draws:
                 "positions", "an array of shape (chain, draw, dim)", np.shape(self.positions)
             )
         for name in ("log_density", "accepted"):
-            value = vars(self)[name]  # not getattr, which would compute it
+            value = getattr(self, name)
             if value is not None and np.shape(value) != self.positions.shape[:2]:
                 checks.fail(name, f"of shape {self.positions.shape[:2]}", np.shape(value))
         checks.choice("kind", self.kind, ("chains", "particles"))
@@ -86,11 +93,23 @@ class Draws:
             return self.positions[:, -1]
         return self.chains().reshape(-1, self.dim)
 
+    def evaluated(self) -> "Draws":
+        """The same draws with their log density, which is computed here unless it is known.
+
+        NaN without a target, and where the target failed, which a warning tells: draws that exist
+        are worth keeping.
+        """
+        if self.log_density is not None:
+            return self
+        values, trouble = _log_density_at(self.target, self.positions)
+        warnings = self.warnings if trouble is None else (*self.warnings, trouble)
+        return dataclasses.replace(self, log_density=values, warnings=warnings)
+
     def summary(self, seed: int = 0) -> "Summary":
         """Mean, sd, ESS, R-hat, discrepancies and a verdict in words."""
         from salmc.diagnostics.summary import summarize
 
-        return summarize(self, seed=seed)
+        return summarize(self.evaluated(), seed=seed)
 
     def to_arviz(self) -> "xarray.DataTree":
         """An `xarray.DataTree` for everything that ArviZ can do."""
@@ -112,5 +131,23 @@ class Draws:
         return load_draws(path, target)
 
 
-# After the class, whose decorator would take it for the field's default.
-Draws.log_density = DeferredLogDensity()
+def _log_density_at(
+    target: AbstractTarget | None, positions: np.ndarray
+) -> tuple[np.ndarray, str | None]:
+    """log p at (chain, draw, dim) positions, as (chain, draw), and what went wrong."""
+    shape, dim = positions.shape[:2], positions.shape[2]
+    if target is None:
+        return np.full(shape, np.nan, positions.dtype), None
+    flat = positions.reshape(-1, dim)
+    count, size = len(flat), min(len(flat), _BATCH)
+    values = np.full(count, np.nan, positions.dtype)
+    evaluate = eqx.filter_jit(target.log_densities)
+    for first in range(0, count, size):
+        # The last batch goes back a little, so that all have one shape and one trace.
+        at = slice(min(first, count - size), min(first, count - size) + size)
+        try:
+            values[at] = jax.block_until_ready(evaluate(jnp.asarray(flat[at], dtype=float)))
+        except RUNTIME_ERRORS as error:
+            trouble = f"The target failed at {first} of {count} draws: {failure(error)}"
+            return values.reshape(shape), trouble
+    return values.reshape(shape), None

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import zarr
 
-from salmc.sampling.block import Block
 from salmc.sampling.draws import Draws
-from salmc.sampling.ready import Chains
+from salmc.sampling.executor import Block, ChainRun
 from salmc.sampling.store import to_arviz
 
 FORMAT = "salmc-stream-1"
@@ -20,11 +19,11 @@ PART_BYTES = 2**25
 class GrowingStore:
     """Collects blocks to parts, and appends parts to the arrays on disk."""
 
-    def __init__(self, folder: Path, chains: Chains, common: dict[str, Any]):
-        count, dim = chains.start.points.shape
-        row = count * dim * chains.start.points.dtype.itemsize
-        self._rows = max(1, min(chains.draws, PART_BYTES // row))
-        self._folder, self._metropolis, self._common = folder, chains.metropolis, common
+    def __init__(self, folder: Path, run: ChainRun, common: dict[str, Any]):
+        row = run.chains * run.dim * run.dtype.itemsize
+        self._rows = max(1, min(run.draws, PART_BYTES // row))
+        self._folder, self._common = folder, common
+        self._metropolis = run.transition.metropolis
         self._pending: list[Block] = []
         self._written = 0
 

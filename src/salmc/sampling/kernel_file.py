@@ -8,12 +8,14 @@ no code is stored: the kernel is built anew from its description by the class th
 under its name, and its weights are put in place one by one.
 """
 
+import contextlib
 import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -22,97 +24,79 @@ import numpy as np
 
 from salmc import kernels
 from salmc.errors import OutputError
+from salmc.json_values import to_text
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.whitening import Whitening
 from salmc.sampling.atomic import final_place, new_file, output_errors
 from salmc.sampling.folder import now, versions
 
 FORMAT = "salmc-kernel"
 FORMAT_VERSION = 1
 _HEADER = "header.json"
-_WHITENING = ("mean", "forward_matrix", "inverse_matrix")
 
 
-class StoredKernel(NamedTuple):
-    """What a `.salmc` file holds."""
-
-    kernel: AbstractKernel
-    whitening: Whitening
-    pool: np.ndarray
-    method: str
-    settings: dict[str, Any]
-    history: dict[str, np.ndarray]
-    seconds: dict[str, float]
-    target: dict[str, Any]
-    """`name`, `dim` and `log_density` at the first points of the pool; empty without a target."""
-    warnings: tuple[str, ...] = ()
-
-
-def write_kernel(stored: StoredKernel, path: str | Path) -> Path:
+def write_kernel(
+    path: str | Path, kernel: AbstractKernel, header: dict[str, Any], arrays: dict[str, Any]
+) -> Path:
     """Write a `.salmc` file, in full or not at all; one that is there is replaced.
+
+    Args:
+        path: of the file.
+        kernel: its description and weights are stored.
+        header: what else to keep, as JSON values.
+        arrays: likewise, as arrays by name.
 
     Raises:
         OutputError: if the file cannot be written, or the kernel's class is not registered.
     """
-    kernel = stored.kernel
     if _known().get(kernel.name) is not type(kernel):
         raise OutputError(
             f"The kernel `{kernel.name}` cannot be saved, because its class is not known when it "
             f'is loaded. Register it: salmc.kernels.KERNELS["{kernel.name}"] = '
             f"{type(kernel).__name__}."
         )
-    arrays = {f"kernel/{i}": leaf for i, leaf in enumerate(_weights(kernel))}
-    arrays |= {f"whitening/{name}": getattr(stored.whitening, name) for name in _WHITENING}
-    arrays |= {f"history/{name}": np.asarray(value) for name, value in stored.history.items()}
-    arrays["pool"] = stored.pool
-    contents = {f"arrays/{name}.npy": _to_bytes(value) for name, value in arrays.items()}
-    header = {
+    stored = {f"kernel/{i}": leaf for i, leaf in enumerate(_weights(kernel))} | arrays
+    contents = {f"arrays/{name}.npy": _to_bytes(value) for name, value in stored.items()}
+    full = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "written": now(),
         "versions": versions(),
         "kernel": {"name": kernel.name, "description": kernel.description()},
-        "method": stored.method,
-        "settings": stored.settings,
-        "seconds": stored.seconds,
-        "target": stored.target,
-        "warnings": list(stored.warnings),
+        **header,
         "checksums": {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()},
     }
     place = final_place(path)
     with output_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
     with new_file(place) as working, zipfile.ZipFile(working, "w") as archive:
-        archive.writestr(_HEADER, json.dumps(header, indent=2, ensure_ascii=False))
+        archive.writestr(_HEADER, to_text(full))
         for name, data in contents.items():
             archive.writestr(name, data)
     return Path(path)
 
 
-def read_kernel(path: str | Path) -> StoredKernel:
-    """Read a `.salmc` file.
+def read_kernel(
+    path: str | Path,
+) -> tuple[AbstractKernel, dict[str, Any], dict[str, np.ndarray]]:
+    """Read a `.salmc` file: the kernel, the header and the arrays beside the weights.
 
     Raises:
         OutputError: if it is missing, damaged, of a newer format, or not of salmc.
     """
     place = Path(path).expanduser()
     header, arrays = _read(place)
-    try:
+    with damaged(place):
         kernel = _rebuild(header["kernel"], _numbered(arrays, "kernel/"), place)
-        whitening = Whitening(*(jnp.asarray(arrays[f"whitening/{name}"]) for name in _WHITENING))
-        history = {
-            name.removeprefix("history/"): value
-            for name, value in arrays.items()
-            if name.startswith("history/")
-        }
-        seconds = {name: float(value) for name, value in header["seconds"].items()}
-        described = (header["method"], header["settings"], history, seconds, header["target"])
-        warnings = tuple(str(sentence) for sentence in header.get("warnings", ()))
-        return StoredKernel(kernel, whitening, arrays["pool"], *described, warnings)
+    return kernel, header, arrays
+
+
+@contextlib.contextmanager
+def damaged(path: str | Path) -> Iterator[None]:
+    """What a header lacks becomes one sentence about its file."""
+    try:
+        yield
     except (KeyError, TypeError, AttributeError) as error:
-        raise OutputError(
-            f"{place} is damaged: its header does not hold what it should."
-        ) from error
+        raise OutputError(f"{path} is damaged: its header does not hold what it should.") from error
 
 
 def _read(place: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from salmc.sampling.block import Block
 from salmc.sampling.draws import Draws
-from salmc.sampling.ready import Chains
+from salmc.sampling.executor import Block, ChainRun
 
 KEPT_DRAWS = 2000
 """Of each chain in the thinned subsample, at most."""
@@ -52,12 +51,11 @@ class RunningMoments:
 class Thinning:
     """Every k-th draw of all chains, k as small as the limits allow."""
 
-    def __init__(self, chains: Chains):
-        count, dim = chains.start.points.shape
-        row = count * dim * chains.start.points.dtype.itemsize
+    def __init__(self, run: ChainRun):
+        row = run.chains * run.dim * run.dtype.itemsize
         kept = max(1, min(KEPT_DRAWS, KEPT_BYTES // row))
-        self._stride = max(1, -(-chains.draws // kept))
-        self._metropolis = chains.metropolis
+        self._stride = max(1, -(-run.draws // kept))
+        self._metropolis = run.transition.metropolis
         self._blocks: list[Block] = []
         self._steps: list[np.ndarray] = []
 

@@ -1,4 +1,7 @@
-"""`Sampler`: a trained kernel bound to its target, its scaling and how it was trained."""
+"""`Sampler`: a trained kernel bound to its target, its scaling and how it was trained.
+
+The one record that training makes, files hold and chains are drawn from.
+"""
 
 import dataclasses
 import time
@@ -9,25 +12,22 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from salmc import checks
-from salmc.compiled import RUNTIME_ERRORS, failure
-from salmc.diagnostics.arrays import subset
-from salmc.errors import OutputError, TargetError
-from salmc.json_values import plain
+from salmc.errors import TargetError
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.image import AbstractImageKernel
 from salmc.kernels.whitening import Whitening
+from salmc.programs import RUNTIME_ERRORS, failure
 from salmc.progress import AbstractReporter, reporter
+from salmc.sampling.chains import ChainState, Transition
 from salmc.sampling.draws import Draws
-from salmc.sampling.kernel_file import StoredKernel, read_kernel, write_kernel
-from salmc.sampling.launch import Tally, launch, run_settings
-from salmc.target import AbstractTarget
+from salmc.sampling.executor import AbstractExecutor, ChainRun
+from salmc.sampling.tally import Tally
+from salmc.target import AbstractTarget, Points
 
 if TYPE_CHECKING:
     from salmc.sampling.stream import Streamed
-
-_FINGERPRINT_POINTS = 16
 
 _SEEN_POINTS = 4000
 """Of the pool, for the diagnostics of draws."""
@@ -48,6 +48,7 @@ class Sampler:
         history: figures over the course of training, such as losses.
         seconds: of training, by part.
         warnings: what went wrong in training, in words; draws carry them on.
+        pool_log_density: (n,) log p at the pool, where it is known.
     """
 
     kernel: AbstractKernel
@@ -59,6 +60,7 @@ class Sampler:
     history: dict[str, Any] = dataclasses.field(default_factory=dict)
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    pool_log_density: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         dim, pool = self.kernel.dim, np.asarray(self.pool)
@@ -70,7 +72,6 @@ class Sampler:
             told = f"{self.target.name} of dimension {self.target.dim}"
             checks.fail("target", f"of dimension {dim}, as the kernel is", told)
         object.__setattr__(self, "pool", pool)
-        object.__setattr__(self, "settings", plain(self.settings))
 
     def sample(
         self,
@@ -78,80 +79,64 @@ class Sampler:
         draws: int = 2000,
         seed: int = 0,
         *,
-        metropolis: bool = False,
+        metropolis: bool | None = None,
         tries: int = 1,
         start: Any = None,
+        executor: AbstractExecutor | None = None,
         progress: bool | AbstractReporter = True,
     ) -> Draws:
         """Run chains of the kernel.
 
         Args:
-            chains: how many, all at once.
+            chains: how many, all at once. Fewer chains are the first of more.
             draws: of each chain; every step is kept.
             seed: the same seed gives the same draws, and more draws begin with the same ones.
-            metropolis: reject some proposals, so that the target is left invariant: exact for a
-                kernel with a known proposal density, and not otherwise, which a warning tells.
+            metropolis: whether proposals may be rejected, so that the target is left invariant. By
+                default where that makes draws exact: where the kernel's corrections and the target
+                are known. False for forward passes alone. True with a kernel that cannot be exact
+                leaves the correction out, which a warning tells.
             tries: proposals for each step, of which one may be taken. More of them make better
                 use of a kernel that proposes badly; only for kernels that do not look at the state.
             start: "pool" (or None) for points of the pool, "normal" for a Gaussian of the pool's
                 mean and covariance, or an array (chains, dim).
+            executor: who computes; it changes speed and never draws.
             progress: True for a bar, False for silence, or a reporter.
 
         Returns:
             Draws without burn-in. Forward passes do not call the target at all: `log_density` is
-            found when it is first asked for. If the run is interrupted by Ctrl-C or the target
-            fails, the draws made until then, with a warning.
+            None until `Draws.evaluated` finds it. If the run is interrupted by Ctrl-C or the
+            target fails, the draws made until then, with a warning.
         """
-        ready, compile_seconds = launch(
-            self.kernel,
-            self.whitening,
-            self.target,
-            self.pool,
-            chains=chains,
-            draws=draws,
-            seed=seed,
-            metropolis=metropolis,
-            tries=tries,
-            start=start,
-            densities=metropolis,
-        )
-        number = ready.start.points.dtype
-        positions = np.empty((chains, draws, self.kernel.dim), number)
-        log_density = np.empty((chains, draws), number) if metropolis else None
-        accepted = np.empty((chains, draws), bool)
-        tally, interruption = Tally(), []
         began = time.perf_counter()
-        with reporter(progress) as report:
+        run, settings = self.begin(chains, draws, seed, metropolis, tries, start, executor)
+        exact = run.transition.metropolis
+        compile_seconds = time.perf_counter() - began
+        positions = np.empty((chains, draws, self.kernel.dim), run.dtype)
+        log_density = np.empty((chains, draws), run.dtype) if exact else None
+        accepted = np.empty((chains, draws), bool)
+        tally = Tally(run)
+        began = time.perf_counter()
+        with reporter(progress) as report, tally:
             report.start(self.title, draws)
-            try:
-                for block in ready.blocks():
-                    at = slice(tally.draws, tally.draws + len(block))
-                    positions[:, at] = block.positions.swapaxes(0, 1)
-                    accepted[:, at] = block.accepted.T
-                    if log_density is not None:
-                        log_density[:, at] = block.log_density.T
-                    tally.add(block)
-                    report.advance(len(block), **tally.figures(ready))
-            except KeyboardInterrupt:
-                if tally.draws == 0:
-                    raise
-                interruption.append(f"Interrupted after {tally.draws} of {draws} draws.")
-            except RUNTIME_ERRORS as error:
-                sentence = f"The target failed after {tally.draws} draws: {failure(error)}"
-                if tally.draws == 0:
-                    raise TargetError(sentence) from error
-                interruption.append(sentence)
+            for block in run.blocks():
+                at = slice(tally.draws, tally.draws + len(block))
+                positions[:, at] = block.positions.swapaxes(0, 1)
+                accepted[:, at] = block.accepted.T
+                if log_density is not None:
+                    log_density[:, at] = block.log_density.T
+                tally.add(block)
+                report.advance(len(block), **tally.figures())
         return Draws(
             positions=positions[:, : tally.draws],
             log_density=None if log_density is None else log_density[:, : tally.draws],
             seconds=time.perf_counter() - began,
-            accepted=accepted[:, : tally.draws] if metropolis else None,
+            accepted=accepted[:, : tally.draws] if exact else None,
             method=self.method,
             target=self.target,
-            settings={**run_settings(ready, seed, start), "training": self.settings},
+            settings={**settings, "training": self.settings},
             compile_seconds=compile_seconds,
             seen=self.seen(),
-            warnings=(*self.warnings, *tally.warnings(ready), *interruption),
+            warnings=(*self.warnings, *tally.warnings()),
         )
 
     def sample_to(self, path: str | Path, **options: Any) -> "Streamed":
@@ -160,9 +145,94 @@ class Sampler:
 
         return sample_to(self, path, **options)
 
+    def transition(self, *, metropolis: bool | None = None, tries: int = 1) -> Transition:
+        """The step of a chain as pure functions `init` and `step`, for loops of your own.
+
+        Example:
+            >>> import jax, jax.numpy as jnp, numpy as np, salmc
+            >>> kernel = salmc.kernels.FlowKernel(jax.random.key(0), dim=2)
+            >>> target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=2)
+            >>> whitening = salmc.kernels.Whitening.identity(2)
+            >>> step = salmc.Sampler(kernel, target, whitening, np.zeros((1, 2))).transition()
+            >>> state = step.init(jnp.zeros(2))
+            >>> keys = jax.random.split(jax.random.key(0), 9)
+            >>> state, infos = jax.lax.scan(lambda s, key: step.step(key, s), state, keys)
+            >>> infos.position.shape
+            (9, 2)
+        """
+        if metropolis is None:
+            metropolis = self.kernel.exact and self.target is not None
+        if not isinstance(metropolis, bool):
+            checks.fail("metropolis", "True, False or None", metropolis)
+        checks.integer("tries", tries, 1)
+        if tries > 1 and not metropolis:
+            checks.fail("tries", "1 without a Metropolis step", tries)
+        if tries > 1 and not self.kernel.independent:
+            checks.fail(
+                "tries",
+                f"1 for the kernel `{self.kernel.name}`: several tries need a kernel with a known "
+                "density whose proposals do not depend on the current point",
+                tries,
+            )
+        if metropolis and self.target is None:
+            raise TargetError(
+                "A Metropolis step needs the log density, and this kernel was loaded without its "
+                "target: pass target=… when loading it."
+            )
+        return Transition(self.kernel, self.whitening, self.target, metropolis, tries)
+
+    def begin(
+        self,
+        chains: int,
+        draws: int,
+        seed: int,
+        metropolis: bool | None,
+        tries: int,
+        start: Any,
+        executor: AbstractExecutor | None = None,
+        densities: bool = False,
+    ) -> tuple[ChainRun, dict[str, Any]]:
+        """Chains that are ready to run, and how they are made, as JSON values.
+
+        Raises:
+            ArgumentError: if the arguments make no sense for this kernel.
+            TargetError: if a Metropolis step cannot begin.
+        """
+        for name, value, least in (("chains", chains, 1), ("draws", draws, 1), ("seed", seed, 0)):
+            checks.integer(name, value, least)
+        transition = self.transition(metropolis=metropolis, tries=tries)
+        transition = dataclasses.replace(transition, densities=densities)
+        start_key, chain_key = jax.random.split(jax.random.key(seed))
+        points = _starting_points(self.whitening, np.asarray(self.pool), chains, start, start_key)
+        try:
+            state = _start(transition, points)
+            values = np.asarray(state.log_density)
+            run = ChainRun(transition, state, _chain_keys(chain_key, chains), draws, executor)
+        except RUNTIME_ERRORS as error:
+            raise TargetError(f"The target failed at the start: {failure(error)}") from error
+        if transition.metropolis and self.target is not None and not np.any(values > -np.inf):
+            raise TargetError(
+                f"The density of `{self.target.name}` is zero or NaN at all {chains} starting "
+                "points, so no Metropolis step can begin. Start where it is positive: pass an "
+                "array as `start`."
+            )
+        return run, {
+            "chains": chains,
+            "draws": draws,
+            "seed": seed,
+            "metropolis": transition.metropolis,
+            "tries": tries,
+            "start": "pool" if start is None else start if isinstance(start, str) else "given",
+            "kernel": self.kernel.name,
+            "exact": transition.metropolis and self.kernel.exact,
+        }
+
     def seen(self) -> np.ndarray:
         """Of the pool, as much as tells whether draws went everywhere that training did."""
-        return np.asarray(self.pool)[subset(len(self.pool), _SEEN_POINTS, np.random.default_rng(0))]
+        pool = np.asarray(self.pool)
+        if len(pool) <= _SEEN_POINTS:
+            return pool
+        return pool[np.sort(np.random.default_rng(0).permutation(len(pool))[:_SEEN_POINTS])]
 
     @property
     def title(self) -> str:
@@ -170,80 +240,45 @@ class Sampler:
         return self.method if self.target is None else f"{self.method} on {self.target.name}"
 
     def save(self, path: str | Path) -> Path:
-        """Write a `.salmc` file, which `load` reads; atomic.
+        """Write a `.salmc` file, which `salmc.load` reads; atomic.
 
         Raises:
             OutputError: if it cannot be written.
         """
-        stored = StoredKernel(
-            self.kernel,
-            self.whitening,
-            np.asarray(self.pool),
-            self.method,
-            self.settings,
-            {name: np.asarray(value) for name, value in self.history.items()},
-            {name: float(value) for name, value in self.seconds.items()},
-            _describe_target(self.target, np.asarray(self.pool)),
-            tuple(self.warnings),
-        )
-        return write_kernel(stored, path)
+        from salmc.sampling.saved import save_sampler
+
+        return save_sampler(self, path)
 
 
-def load(path: str | Path, target: AbstractTarget | None = None) -> Sampler:
-    """Read what `Sampler.save` wrote.
-
-    Args:
-        path: the `.salmc` file.
-        target: what to sample. A built-in target is found by its name; your own is code, which a
-            file does not hold, so give it for a Metropolis step and for diagnostics.
-
-    Raises:
-        OutputError: if the file is missing, damaged, of a newer format, or not of salmc.
-    """
-    stored = read_kernel(path)
-    if isinstance(stored.kernel, AbstractImageKernel):
-        raise OutputError(
-            f"{path} holds a kernel over images. Use salmc.images.load, or salmc images sample."
-        )
-    if target is None:
-        target = _built_in(stored.target, stored.pool)
-    return Sampler(
-        kernel=stored.kernel,
-        target=target,
-        whitening=stored.whitening,
-        pool=stored.pool,
-        method=stored.method,
-        settings=stored.settings,
-        history=stored.history,
-        seconds=stored.seconds,
-        warnings=stored.warnings,
-    )
+def _starting_points(
+    whitening: Whitening, pool: np.ndarray, chains: int, start: Any, key: PRNGKeyArray
+) -> Points:
+    """Whitened: from the pool, from N(0, I), or as given; fewer are the first of more."""
+    dim = pool.shape[1]
+    if isinstance(start, str):
+        checks.choice("start", start, ("pool", "normal"))
+    # NumPy's generator has nothing to compile.
+    generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    if isinstance(start, str) and start == "normal":
+        return jnp.asarray(generator.standard_normal((chains, dim)), dtype=float)
+    if start is None or isinstance(start, str):
+        rounds = [generator.permutation(len(pool)) for _ in range(-(-chains // len(pool)))]
+        points = jnp.asarray(pool[np.concatenate(rounds)[:chains]], dtype=float)
+    else:
+        points = jnp.asarray(start, dtype=float)
+        if points.shape != (chains, dim):
+            expectation = f"'pool', 'normal', or an array of shape ({chains}, {dim})"
+            checks.fail("start", expectation, f"shape {points.shape}")
+        if not np.all(np.isfinite(points)):
+            checks.fail("start", "finite everywhere", "NaN or infinite entries")
+    return whitening.whiten(points)
 
 
-def _describe_target(target: AbstractTarget | None, pool: np.ndarray) -> dict[str, Any]:
-    if target is None:
-        return {}
-    values = _fingerprint(target, pool)
-    finite = [float(value) if np.isfinite(value) else None for value in values]
-    return {"name": target.name, "dim": target.dim, "log_density": finite}
+@eqx.filter_jit
+def _start(transition: Transition, points: Points) -> ChainState:
+    return transition.start(points)
 
 
-def _built_in(described: dict[str, Any], pool: np.ndarray) -> AbstractTarget | None:
-    """The built-in target of that name, if it is the same density and not only the same name."""
-    from salmc.targets.loading import built_in
-
-    target = built_in(described.get("name"))
-    if target is None or target.dim != pool.shape[1]:
-        return None
-    expected = np.array(
-        [-np.inf if value is None else value for value in described.get("log_density", [])]
-    )
-    found = _fingerprint(target, pool)
-    same = len(found) == len(expected) and np.allclose(found, expected, rtol=1e-3, atol=1e-2)
-    return target if same else None
-
-
-def _fingerprint(target: AbstractTarget, pool: np.ndarray) -> np.ndarray:
-    """log p at a few points: tells targets of one name apart."""
-    points = jnp.asarray(pool[:_FINGERPRINT_POINTS], dtype=float)
-    return np.asarray(eqx.filter_jit(target.log_densities)(points))
+def _chain_keys(key: PRNGKeyArray, chains: int) -> Any:
+    """A key for each chain, which depends on its number alone."""
+    return jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(chains, dtype=jnp.uint32))

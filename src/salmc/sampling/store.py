@@ -45,10 +45,10 @@ def to_arviz(draws: Draws) -> "xarray.DataTree":
     groups: dict[str, dict[str, np.ndarray]] = {}
     for prefix, part in _parts(draws).items():
         groups[f"{prefix}posterior"] = {name: part(value) for name, value in variables.items()}
-        statistics = {"lp": part(draws.log_density)}
-        if draws.accepted is not None:
-            statistics["accepted"] = part(draws.accepted)
-        groups[f"{prefix}sample_stats"] = statistics
+        known = {"lp": draws.log_density, "accepted": draws.accepted}
+        statistics = {name: part(value) for name, value in known.items() if value is not None}
+        if statistics:
+            groups[f"{prefix}sample_stats"] = statistics
     attributes = {
         "method": draws.method,
         "target": "unknown" if draws.target is None else draws.target.name,
@@ -167,7 +167,7 @@ def load_draws(path: str | Path, target: AbstractTarget | None = None) -> Draws:
         if target is not None and target.dim != arrays["positions"].shape[-1]:
             expectation = f"of dimension {arrays['positions'].shape[-1]}, as the draws are"
             checks.fail("target", expectation, f"{target.name} of dimension {target.dim}")
-        return Draws(target=target, **arrays, **fields)
+        return Draws(target=target, **{"log_density": None, **arrays}, **fields)
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise OutputError(f"{place} is damaged: its record cannot be read.") from error
 

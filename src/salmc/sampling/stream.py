@@ -14,15 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from salmc.compiled import RUNTIME_ERRORS, failure
-from salmc.errors import TargetError
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.atomic import check_place, new_folder
 from salmc.sampling.draws import Draws
+from salmc.sampling.executor import AbstractExecutor
 from salmc.sampling.growing_store import GrowingStore
-from salmc.sampling.launch import Tally, launch, run_settings
 from salmc.sampling.running import RunningMoments, Thinning
 from salmc.sampling.sampler import Sampler
+from salmc.sampling.tally import Tally
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,9 +59,10 @@ def sample_to(
     draws: int = 1_000_000,
     seed: int = 0,
     *,
-    metropolis: bool = False,
+    metropolis: bool | None = None,
     tries: int = 1,
     start: Any = None,
+    executor: AbstractExecutor | None = None,
     progress: bool | AbstractReporter = True,
 ) -> Streamed:
     """Run chains of a kernel and write them to a new Zarr folder as they go.
@@ -74,47 +74,29 @@ def sample_to(
         OutputError: if the folder exists already or cannot be written.
     """
     check_place(path)
-    ready, compile_seconds = launch(
-        sampler.kernel,
-        sampler.whitening,
-        sampler.target,
-        sampler.pool,
-        chains=chains,
-        draws=draws,
-        seed=seed,
-        metropolis=metropolis,
-        tries=tries,
-        start=start,
+    began = time.perf_counter()
+    run, settings = sampler.begin(
+        chains, draws, seed, metropolis, tries, start, executor, densities=True
     )
     common = {
         "method": sampler.method,
         "target": sampler.target,
-        "settings": {**run_settings(ready, seed, start), "training": sampler.settings},
-        "compile_seconds": compile_seconds,
+        "settings": {**settings, "training": sampler.settings},
+        "compile_seconds": time.perf_counter() - began,
     }
-    tally, moments, thinning = Tally(), RunningMoments(), Thinning(ready)
-    interruption = []
+    tally, moments, thinning = Tally(run), RunningMoments(), Thinning(run)
     began = time.perf_counter()
     with new_folder(path) as working, reporter(progress) as report:
-        writer = GrowingStore(working, ready, common)
+        writer = GrowingStore(working, run, common)
         report.start(sampler.title, draws)
-        try:
-            for block in ready.blocks():
+        with tally:
+            for block in run.blocks():
                 writer.add(block)
                 moments.add(block)
                 thinning.add(block, tally.draws)
                 tally.add(block)
-                report.advance(len(block), **tally.figures(ready))
-        except KeyboardInterrupt:
-            if tally.draws == 0:
-                raise
-            interruption.append(f"Interrupted after {tally.draws} of {draws} draws.")
-        except RUNTIME_ERRORS as error:
-            sentence = f"The target failed after {tally.draws} draws: {failure(error)}"
-            if tally.draws == 0:
-                raise TargetError(sentence) from error
-            interruption.append(sentence)
-        warnings = (*sampler.warnings, *tally.warnings(ready), *interruption)
+                report.advance(len(block), **tally.figures())
+        warnings = (*sampler.warnings, *tally.warnings())
         seconds = time.perf_counter() - began
         writer.finish(tally.draws, seconds, warnings)
     return Streamed(
@@ -122,7 +104,7 @@ def sample_to(
         chains=chains,
         draws=tally.draws,
         **moments.figures(),
-        acceptance=tally.acceptance if metropolis else None,
+        acceptance=tally.acceptance if run.transition.metropolis else None,
         thinned=thinning.draws(seconds=seconds, warnings=warnings, seen=sampler.seen(), **common),
         warnings=warnings,
     )

@@ -1,23 +1,38 @@
-"""Compiled programs: room for more of them, and what it means when one fails.
+"""Compiled programs of this process: salmc's own, room for more, and what it means when one fails.
 
 Every program that JAX compiles takes a few memory mappings, of which Linux gives a process 65,530.
-After some fifty trainings in one process the next compilation would fail, or end the process.
+After some fifty trainings in one process the next compilation would fail, or end the process. So
+salmc forgets its own old programs in time, and never those of the user.
 """
 
 import gc
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 
 _USUAL_LIMIT = 65_530
+_OURS: list[Any] = []
+"""Every compiled function of the library."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 RUNTIME_ERRORS = (jax.errors.JaxRuntimeError, ValueError)
 """What a compiled program raises when a callback into the user's code fails: from the second call
 on a plain ValueError, which `failure` tells from others."""
 
 
+def compiled(function: Function) -> Function:
+    """`eqx.filter_jit`, for functions whose programs `make_room` may forget."""
+    program: Any = eqx.filter_jit(function)
+    _OURS.append(program)
+    return program
+
+
 def make_room(share: float = 0.6) -> bool:
-    """Forget all compiled programs if they have taken this share of the mappings.
+    """Forget salmc's compiled programs if all programs have taken this share of the mappings.
 
     What is needed again is compiled again. Does nothing on systems that do not tell.
 
@@ -30,7 +45,8 @@ def make_room(share: float = 0.6) -> bool:
         return False
     if taken < share * _limit():
         return False
-    jax.clear_caches()
+    for program in _OURS:
+        program._cached.clear_cache()
     gc.collect()
     return True
 

@@ -1,12 +1,8 @@
-"""Exact moves of the pool: each leaves the target invariant, whatever the pool is.
+"""The mixture move: each half of the pool moves by a Gaussian mixture fitted to the other half.
 
-    evolve_slice    a slice moves by differences of particles outside it (differential evolution)
-    kernel_move     a slice moves by the kernel itself, with Metropolis-Hastings
-    mixture_move    each half moves by a Gaussian mixture fitted to the other half
-
-A proposal may be learned from particles that stand still meanwhile, never from the one that it
-moves: so the pool forgets the bias of the mover that filled it, and does not run dry of fresh
-particles. Points are whitened; only values of log p are used.
+Independence Metropolis with a proposal that is learned from particles that stand still meanwhile.
+Where the mixture fits, particles go from any mode to any other, so that the weights of the modes
+come right. Points are whitened; only values of log p are used.
 """
 
 from collections.abc import Callable
@@ -16,10 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.kernels.base import AbstractTractableKernel, AbstractVolumePreservingKernel
-from salmc.movers.evolution import evolution_move
+from salmc.metropolis import acceptance, log_ratio, taken
 from salmc.target import Points, Scalar
 
 Values = Float[Array, " n"]
@@ -29,85 +24,6 @@ _MIXTURE_ROUNDS = 25
 _MIXTURE_REPEATS = 4
 _PRIOR_VARIANCE = 0.3
 """Components are pulled toward this variance, by as many pseudo-points as there are dimensions."""
-
-
-def evolve_slice(
-    key: PRNGKeyArray,
-    points: Points,
-    values: Values,
-    pool: Float[Array, "m dim"],
-    first: Int[Array, ""],
-    log_density: LogDensity,
-) -> tuple[Points, Values, Bool[Array, " n"]]:
-    """One differential-evolution step of `points`, which sit in the pool from row `first` on."""
-    count = len(points)
-    choose_key, move_key = jax.random.split(key)
-    away = jax.random.randint(choose_key, (count,), 0, len(pool) - count)
-    others = pool[(first + count + away) % len(pool)]
-    return evolution_move(move_key, points, values, others, log_density)
-
-
-class Proposals(NamedTuple):
-    """What the kernel proposes from some points."""
-
-    points: Points
-    log_proposal: Values
-    """log q(x'|x); for a volume-preserving kernel log N(v) − log N(v'), with 0 for the way back."""
-    log_density: Values
-
-
-def kernel_move(
-    key: PRNGKeyArray,
-    points: Points,
-    values: Values,
-    proposals: Proposals,
-    log_backward: Values,
-    share: float | Scalar = 1.0,
-) -> tuple[Points, Values, Values]:
-    """Take proposals with probability min{1, p(x') q(x|x') / (p(x) q(x'|x))}.
-
-    Args:
-        key: of the decisions.
-        points, values: where the particles are, and log p there.
-        proposals: of the kernel from these points.
-        log_backward: log q(x|x').
-        share: of the particles that may move.
-
-    Returns:
-        Points, their log p, and the probability with which each proposal was to be taken.
-    """
-    accept_key, share_key = jax.random.split(key)
-    gain = proposals.log_density - proposals.log_proposal - (values - log_backward)
-    # From zero density (−inf − (−inf) is NaN) any proposal of positive density is taken.
-    gain = jnp.where(values > -jnp.inf, gain, jnp.inf)
-    usable = (
-        (proposals.log_density > -jnp.inf)
-        & jnp.isfinite(proposals.log_proposal)
-        & (log_backward < jnp.inf)
-        & jnp.all(jnp.isfinite(proposals.points), axis=1)
-    )
-    probability = jnp.where(usable & ~jnp.isnan(gain), jnp.exp(jnp.minimum(gain, 0.0)), 0.0)
-    taken = jax.random.uniform(accept_key, gain.shape) < probability
-    taken &= jax.random.uniform(share_key, gain.shape) < share
-    return (
-        jnp.where(taken[:, None], proposals.points, points),
-        jnp.where(taken, proposals.log_density, values),
-        probability,
-    )
-
-
-def propose(
-    kernel: AbstractTractableKernel | AbstractVolumePreservingKernel,
-    key: PRNGKeyArray,
-    points: Points,
-    log_density: LogDensity,
-) -> Proposals:
-    """Proposals of the kernel with log q and log p."""
-    if isinstance(kernel, AbstractVolumePreservingKernel):
-        new, correction = kernel.propose_with_correction(key, points)
-        return Proposals(new, -correction, log_density(new))
-    new, log_proposal = kernel.propose_with_log_density(key, points)
-    return Proposals(new, log_proposal, log_density(new))
 
 
 class Mixture(NamedTuple):
@@ -121,10 +37,7 @@ class Mixture(NamedTuple):
 def mixture_move(
     key: PRNGKeyArray, pool: Points, values: Values, log_density: LogDensity, components: int
 ) -> tuple[Points, Values, Scalar]:
-    """Independence Metropolis of each half with a mixture fitted to the other half.
-
-    Where the mixture fits, particles go from any mode to any other, so that the weights of the
-    modes come right. The particles change places.
+    """Each half moves some times; the particles change places.
 
     Returns:
         The pool, its log p, and the share of proposals that was accepted.
@@ -150,13 +63,16 @@ def mixture_move(
             noise = jax.random.normal(noise_key, points.shape)
             new = mixture.means[which] + jnp.einsum("nij,nj->ni", factors[which], noise)
             log_proposal = mixture_log_density(mixture, new)
-            proposals = Proposals(new, log_proposal, log_density(new))
-            moved, moved_values, probability = kernel_move(
-                accept_key, points, values, proposals, log_proposals
+            new_values = log_density(new)
+            finite = jnp.all(jnp.isfinite(new), axis=1)
+            ratio = log_ratio(new_values, values, log_proposals - log_proposal, finite)
+            moves = taken(jnp.log1p(-jax.random.uniform(accept_key, ratio.shape)), ratio)
+            carry = (
+                jnp.where(moves[:, None], new, points),
+                jnp.where(moves, new_values, values),
+                jnp.where(moves, log_proposal, log_proposals),
             )
-            taken = jnp.any(moved != points, axis=1)
-            log_proposals = jnp.where(taken, log_proposal, log_proposals)
-            return (moved, moved_values, log_proposals), jnp.mean(probability)
+            return carry, jnp.mean(acceptance(ratio))
 
         start = (points[:half], values[:half], mixture_log_density(mixture, points[:half]))
         keys = jax.random.split(move_key, _MIXTURE_REPEATS)

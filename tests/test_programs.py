@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from salmc.compiled import RUNTIME_ERRORS, failure, make_room
+from salmc.programs import RUNTIME_ERRORS, failure, make_room
 
 
 def test_programs_are_forgotten_only_when_they_take_too_much():

@@ -1,4 +1,4 @@
-"""`run`: move particles for a number of steps and keep what they did as `Draws`."""
+"""`move`: move particles for a number of steps and keep what they did as `Draws`."""
 
 import time
 from typing import Any
@@ -10,24 +10,24 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
-from salmc.compiled import RUNTIME_ERRORS, failure
 from salmc.errors import TargetError
 from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover
-from salmc.movers.start import find_start
+from salmc.movers.start import check_at, find_start
+from salmc.programs import RUNTIME_ERRORS, failure
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.draws import Draws
 from salmc.target import AbstractTarget
-from salmc.target_check import check_at
 
 
-def run(
+def move(
     mover: AbstractMover,
     particles: int | Any = 400,
     steps: int = 1000,
     seed: int = 0,
     *,
     keep: int = 200,
+    burn_in: float | None = None,
     progress: bool | AbstractReporter = True,
 ) -> Draws:
     """Move particles toward the mover's target.
@@ -39,6 +39,9 @@ def run(
         steps: how many steps to take.
         seed: the same seed gives the same draws.
         keep: about how many steps to keep, evenly spaced; the last is always kept.
+        burn_in: leading share of the kept steps that does not count as a sample. By default half
+            for movers whose paths are the sample ("chains"), of which it is dropped from summaries
+            and ArviZ's posterior, and 0 for particles, whose last cloud is.
         progress: True for a bar, False for silence, or a reporter.
 
     Returns:
@@ -48,6 +51,9 @@ def run(
     checks.integer("steps", steps, 1)
     checks.integer("seed", seed, 0)
     checks.integer("keep", keep, 1)
+    if burn_in is None:
+        burn_in = 0.5 if mover.kind == "chains" else 0.0
+    checks.real("burn_in", burn_in, at_least=0.0, at_most=0.99)
     start_key, init_key, step_key = jax.random.split(jax.random.key(seed), 3)
     start = starting_particles(mover.target, particles, start_key)
     stride = max(1, -(-steps // keep))
@@ -106,7 +112,7 @@ def run(
             **mover_settings(mover),
         },
         steps=np.array(kept_steps),
-        burn_in=0.5 if mover.kind == "chains" else 0.0,
+        burn_in=burn_in,
         compile_seconds=compiled - began,
         warnings=tuple(warnings),
     )

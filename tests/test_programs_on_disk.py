@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from salmc.program_files import remove_oldest, remove_unfinished
+from salmc.programs_on_disk import remove_oldest, remove_unfinished
 
 PROGRAM = """
 import sys

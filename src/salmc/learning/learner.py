@@ -1,0 +1,225 @@
+"""From what a user asks for to a trained `Sampler`: what SAL-MC, AL-MC and A-NICE-MC share.
+
+Arguments are checked at the door; a pool is filled while the training compiles, or a checkpoint is
+gone on from; the engine trains; the weights that are kept are calibrated, reviewed and bound.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from salmc import checks
+from salmc.errors import ArgumentError
+from salmc.json_values import plain
+from salmc.kernels import KERNELS
+from salmc.kernels.base import AbstractKernel
+from salmc.kernels.whitening import Whitening
+from salmc.learning.calibration import calibrated
+from salmc.learning.checkpoint import Checkpoint, Restored
+from salmc.learning.engine import Record, compile_ahead, train
+from salmc.learning.pool import fill_pool
+from salmc.learning.review import review
+from salmc.learning.settings import LearningSettings, default_settings
+from salmc.learning.transport import require_sinkhorn
+from salmc.movers.base import AbstractMover
+from salmc.progress import AbstractReporter, reporter
+from salmc.sampling.sampler import Sampler
+
+_CALIBRATION = 3
+"""Number of the calibration's key; `engine` has the smaller ones."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Learner:
+    """One run of a method.
+
+    Attributes:
+        method: its name.
+        seed: of all of it.
+        checkpoint, resume: where states are saved, and whether to go on from there.
+        progress: True for a bar, False for silence, or a reporter.
+    """
+
+    method: str
+    seed: int
+    checkpoint: str | Path | None = None
+    resume: bool = False
+    progress: bool | AbstractReporter = True
+
+    def __post_init__(self) -> None:
+        checks.integer("seed", self.seed, 0)
+        if self.resume and self.checkpoint is None:
+            checks.fail("checkpoint", "a path, to resume from it", None)
+
+    def key(self, number: int) -> PRNGKeyArray:
+        """Of a part of the run. By `fold_in`: one compiled program for any number of them."""
+        return jax.random.fold_in(jax.random.key(self.seed), number)
+
+    def from_density(
+        self,
+        make: Callable[[Whitening], Any],
+        begin: Callable[..., Any],
+        mover: AbstractMover,
+        details: dict[str, Any],
+        *,
+        settle: bool = True,
+    ) -> Sampler:
+        """Fill the pool, or go on from a checkpoint, and train.
+
+        Args:
+            make: the method, once the coordinates are known.
+            begin: (method, key, pool, log density) ↦ its first state.
+            mover: what fills the pool.
+            details: what makes this run this run besides its settings, as JSON values.
+            settle: whether exact moves settle the pool; if not, the mover moves all of it.
+        """
+        empty = make(Whitening.identity(mover.target.dim))
+        settings, dim = empty.settings, mover.target.dim
+
+        def zeros() -> Any:
+            nowhere = jnp.zeros((settings.pool_size, dim))
+            return begin(empty, self.key(3), nowhere, jnp.zeros(settings.pool_size))
+
+        found = self.restored(empty, details)
+        if found is not None:
+            method = make(found.whitening)
+            state = found.state(begin(method, self.key(3), *_zeros(settings.pool_size, dim)))
+            return self.finish(method, state, found.record, found.start, details)
+        record = Record()
+        ahead = compile_ahead(empty, zeros) if settle else None
+        filled = fill_pool(
+            mover.target,
+            self.key(2),
+            settings.pool_size,
+            mover,
+            steps=settings.mover_steps,
+            particles=settings.mover_particles,
+            settle=settle,
+        )
+        record.seconds.update(filled.seconds)
+        record.warnings.extend(filled.warnings)
+        with record.timed("compile"):
+            if ahead is not None:
+                ahead.join()
+        method = make(Whitening.fit(filled.positions))
+        pool = method.whitening.whiten(filled.positions)
+        state = begin(method, self.key(3), pool, filled.log_density)
+        return self.finish(method, state, record, np.asarray(filled.start), details)
+
+    def restored(self, method: Any, details: dict[str, Any]) -> Restored | None:
+        """The checkpoint to go on from; None to begin, as where a run was killed early."""
+        if not self.resume or self.checkpoint is None:
+            return None
+        if not Path(self.checkpoint).expanduser().exists():
+            return None
+        return Restored(self.checkpoint, self.identity(method, details))
+
+    def identity(self, method: Any, details: dict[str, Any]) -> dict[str, Any]:
+        """What makes a run this run, as JSON values."""
+        return {
+            "method": self.method,
+            "kernel": {"name": method.kernel.name, **method.kernel.description()},
+            "settings": method.settings.as_dictionary(),
+            "seed": self.seed,
+            **details,
+        }
+
+    def finish(
+        self, method: Any, state: Any, record: Record, start: np.ndarray, details: dict[str, Any]
+    ) -> Sampler:
+        """Train, take the weights that are kept, calibrate and review them, bind them."""
+        key, saved = self.key(4), None
+        if self.checkpoint is not None:
+            identity = self.identity(method, details)
+            saved = Checkpoint(Path(self.checkpoint), identity, method.whitening, start)
+        with reporter(self.progress) as report:
+            state = train(method, state, key, record, report, checkpoint=saved)
+        # On few samples a flow ends by learning them by heart, and an adversarial game without a
+        # fixed point swings: the best is not the last.
+        best = record.figure_kind in ("likelihood", "stay")
+        kernel, pool = method.kernel_with(state.best if best else state.average), state.memory
+        if getattr(method, "is_calibrated", False) and float(pool.moments[-1, -1]) > 0:
+            kernel = calibrated(kernel, pool.moments, jax.random.fold_in(key, _CALIBRATION))
+        sampler = Sampler(
+            kernel=kernel,
+            target=method.target,
+            whitening=method.whitening,
+            pool=np.asarray(method.whitening.colour(pool.points)),
+            method=self.method,
+            settings=plain({"seed": self.seed, **details, **method.settings.as_dictionary()}),
+            history=record.history,
+            seconds=record.seconds,
+            warnings=tuple(record.warnings),
+            pool_log_density=np.asarray(pool.log_density),
+        )
+        if method.target is None:
+            return sampler
+        return dataclasses.replace(sampler, warnings=(*sampler.warnings, *review(sampler, start)))
+
+
+def find_kernel(kernel: str | AbstractKernel, dim: int, key: PRNGKeyArray) -> AbstractKernel:
+    """A kernel by its name, with its defaults; or the one given, checked."""
+    if isinstance(kernel, str):
+        made: Any = KERNELS[checks.choice("kernel", kernel, tuple(KERNELS))]
+        return made(key, dim)
+    if not isinstance(kernel, AbstractKernel):
+        checks.fail("kernel", "a name or a kernel", kernel)
+    if kernel.dim != dim:
+        checks.fail("kernel", f"of dimension {dim}", f"one of dimension {kernel.dim}")
+    return kernel
+
+
+def learning_settings(
+    settings: LearningSettings | None, kernel: AbstractKernel, *, has_target: bool
+) -> LearningSettings:
+    """The settings given, or the defaults, checked against kernel and target.
+
+    Raises:
+        ArgumentError: if a term needs what the kernel does not have, or sizes do not fit.
+    """
+    if settings is None:
+        settings = default_settings(kernel, kernel.dim)
+    if not isinstance(settings, LearningSettings):
+        checks.fail("settings", "LearningSettings", settings)
+    if not has_target:
+        # Without a density there is nothing to regress on and no exact move; samples stay.
+        settings = settings.replace(
+            regression=0.0,
+            exact_refresh=False,
+            refresh=0.0,
+            mixture_components=0,
+            pool_move="exact",
+        )
+    if settings.velocity and not kernel.volume_preserving:
+        raise ArgumentError(
+            f"The setting `velocity` needs a volume-preserving kernel, and `{kernel.name}` is "
+            "none. Set it to 0, or use the nice kernel."
+        )
+    known = {"likelihood": kernel.tractable, "regression": kernel.tractable}
+    for name, has in {**known, "exact_refresh": kernel.exact}.items():
+        if getattr(settings, name) and not has:
+            raise ArgumentError(
+                f"The setting `{name}` needs a kernel with a known proposal density, and "
+                f"`{kernel.name}` has none. Set it to 0, or use the flow kernel."
+            )
+    if settings.wasserstein > 0.0 and settings.wasserstein_form == "sinkhorn":
+        require_sinkhorn()
+    if has_target:
+        least = 1 if settings.pool_move == "mover" else 2
+        fits = settings.pool_size % settings.batch == 0
+        if not fits or settings.pool_size < least * settings.batch:
+            expectation = f"a multiple of `batch`, {settings.batch}, and at least {least} of them"
+            checks.fail("pool_size", expectation, settings.pool_size)
+        if 2 * settings.mixture_components > settings.pool_size:
+            checks.fail("mixture_components", "at most half the pool", settings.mixture_components)
+    return settings
+
+
+def _zeros(size: int, dim: int) -> tuple[Any, Any]:
+    return jnp.zeros((size, dim)), jnp.zeros(size)

@@ -1,0 +1,314 @@
+"""Algorithm 1 of the paper, one step of it, over a pool of particles that persists.
+
+    for t = 1, 2, …
+        x_t ← AG-SVGD(x̃_{t−1})                     `adjust`: a slice of the pool takes exact moves,
+                                                    or the mover moves all of it; `refresh` says how
+                                                    much of it is x̃_{t−1}
+        for i = 1 … m: train the discriminator      `train_critic`: maximises eq. 8 over D
+        train the generator                         `train_kernel`: one Adam step on `objective`
+        x̃_t ← G(x̃_{t−1}, ξ)                         `advance_chain`
+        for i = 1 … m: x̃_t ← G(x̃_t, ξ)              `extra_transitions`
+
+With `refresh` = 1, `pool_move` = "mover" and `pool_size` = `batch` this is the algorithm to the
+letter. An exact kernel may refresh the pool by Metropolis-Hastings steps instead, and so repairs
+what it learns from (`move_exactly`). Without a target, x_t are random rows of given samples: AL-MC.
+"""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from salmc.kernels.base import AbstractKernel
+from salmc.kernels.noise import normal
+from salmc.kernels.whitening import Whitening
+from salmc.learning import objective, particles
+from salmc.learning.method import (
+    AbstractMethod,
+    StepResult,
+    TrainingState,
+    Weights,
+    averaged,
+    descend,
+    learning_rate,
+)
+from salmc.learning.mixture import mixture_move
+from salmc.learning.particles import Particles, Proposals, Slice, Values
+from salmc.learning.settings import LearningSettings
+from salmc.learning.validation import held_out_figure
+from salmc.metropolis import acceptance, mean_jump, taken
+from salmc.movers.base import AbstractMover
+from salmc.target import AbstractTarget, Points, Scalar
+
+_PENALTY_SHARE = 4
+"""Gradient penalties are taken on every fourth point: they cost three times the rest."""
+
+
+class SelfAdversarial(AbstractMethod):
+    """SAL-MC, and without a target AL-MC.
+
+    Attributes:
+        kernel, critic, settings: see `AbstractMethod`.
+        whitening: to the coordinates in which all of this happens.
+        target: None where only samples are known.
+        mover: None unless it advances the pool at each step.
+        held: samples that the kernel is judged by; the pool serves where there are none.
+    """
+
+    kernel: AbstractKernel
+    critic: Any
+    settings: LearningSettings = eqx.field(static=True)
+    target: AbstractTarget | None
+    whitening: Whitening
+    mover: AbstractMover | None = None
+    held: Points | None = None
+
+    def step(self, state: TrainingState, key: PRNGKeyArray, data: Any = None) -> StepResult:
+        del data
+        keys = jax.random.split(jax.random.fold_in(key, state.step), 7)
+        rate = learning_rate(self.settings, state)
+        kernel = self.kernel_with(state.weights)
+
+        state, real, moved = self.adjust(state, keys[0])
+        figures = {"move_acceptance": moved}
+        if self.settings.adversarial > 0.0:
+            state, figures["critic_loss"] = self.train_critic(
+                state, kernel, real.points, rate, keys[1]
+            )
+        proposals = None
+        if self.settings.makes_proposals:
+            noise = self.noise(keys[2], len(real.points))
+            proposals = particles.propose(kernel, real, noise, self.log_density)
+        batch = self.batch(state, real, proposals, keys[3], keys[4])
+        state, loss, terms, fine = self.train_kernel(state, batch, rate)
+        figures |= {"kernel_loss": loss, **terms.figures}
+        if proposals is not None:
+            # The kernel as it was before its update: it had seen neither slice nor proposals yet
+            # in this step, so that the figures do not flatter.
+            ratio = particles.exact_ratio(kernel, real, proposals, terms.log_proposal)
+            probability = acceptance(ratio)
+            figures["acceptance"] = jnp.mean(probability)
+            figures["jump"] = mean_jump(probability, real.points, proposals.points)
+            if self.settings.exact_refresh:
+                state = self.move_exactly(state, real, proposals, ratio, keys[5])
+        if terms.outputs is not None:
+            inputs = self.advance_chain(state, terms.outputs, keys[6])
+            state = dataclasses.replace(state, inputs=inputs)
+        if self.is_calibrated:
+            pool = state.memory.with_moments(real.points, state.step >= state.steps // 2)
+            state = dataclasses.replace(state, memory=pool)
+        return dataclasses.replace(state, step=state.step + 1), figures, fine
+
+    def adjust(
+        self, state: TrainingState, key: PRNGKeyArray
+    ) -> tuple[TrainingState, Slice, Scalar]:
+        """x_t ← AG-SVGD(x̃_{t−1}): the state, the step's real samples, and what was accepted."""
+        refresh_key, move_key = jax.random.split(key)
+        settings, pool, count = self.settings, state.memory, self.settings.batch
+        if self.target is None:
+            # Given samples stay as they are, and may be of any number.
+            return state, pool.random_rows(move_key, count), jnp.zeros(())
+        real = pool.rows((state.step * count) % len(pool.points), count)
+        if settings.refresh > 0.0 and not settings.exact_refresh:
+            share = self.settings.refresh_at(state.step, state.steps)
+            fresh = jax.random.uniform(refresh_key, (count,)) < share
+            points = jnp.where(fresh[:, None], state.inputs, real.points)
+            values = jnp.where(fresh, self.log_density(state.inputs), real.log_density)
+            real = Slice(points, values, real.first)
+        if self.mover is None:
+            real, accepted = particles.evolved(move_key, pool, real, self.log_density)
+            pool = pool.with_rows(real)
+        else:
+            pool, accepted = pool.with_rows(real), jnp.zeros(())
+            pool = particles.moved_by(self.mover, move_key, pool, self.whitening, self.log_density)
+            real = pool.rows(real.first, count)
+        return dataclasses.replace(state, memory=pool), real, accepted
+
+    def train_critic(
+        self,
+        state: TrainingState,
+        kernel: AbstractKernel,
+        real: Points,
+        rate: Scalar,
+        key: PRNGKeyArray,
+    ) -> tuple[TrainingState, Scalar]:
+        """m updates of the critic against fresh outputs of the kernel."""
+        settings, some = self.settings, max(self.settings.batch // _PENALTY_SHARE, 1)
+
+        def loss_of(weights: Weights, fake: Points) -> Scalar:
+            critic = self.critic_with(weights)
+            scores = critic(jnp.concatenate([real, fake]))
+            form, count = settings.adversarial_form, len(real)
+            loss = objective.adversarial_critic_loss(form, scores[:count], scores[count:])
+            if settings.penalty > 0.0:
+                loss += settings.penalty * objective.gradient_penalty(
+                    critic, real[:some], fake[:some]
+                )
+            return loss
+
+        def update(
+            carry: tuple[Weights, Any], key: PRNGKeyArray
+        ) -> tuple[tuple[Weights, Any], Scalar]:
+            weights, memory = carry
+            fake = kernel.propose(state.inputs, self.noise(key, len(state.inputs))).points
+            loss, gradient = jax.value_and_grad(loss_of)(weights, fake)
+            weights, memory, _ = descend(settings, weights, memory, loss, gradient, rate)
+            return (weights, memory), loss
+
+        keys = jax.random.split(key, settings.critic_steps)
+        carry = (state.critic, state.critic_optimiser)
+        (weights, memory), losses = jax.lax.scan(update, carry, keys)
+        state = dataclasses.replace(state, critic=weights, critic_optimiser=memory)
+        return state, jnp.mean(losses)
+
+    def train_kernel(
+        self, state: TrainingState, batch: objective.Batch, rate: Scalar
+    ) -> tuple[TrainingState, Scalar, objective.Terms, Bool[Array, ""]]:
+        """One Adam step of the kernel, and of the average of its weights."""
+        settings = self.settings
+        critic = self.critic_with(state.critic) if settings.adversarial > 0.0 else None
+        begins = settings.regression_start * state.steps
+        regression = jnp.where(state.step >= begins, settings.regression, 0.0)
+
+        def loss_of(weights: Weights) -> tuple[Scalar, objective.Terms]:
+            kernel = self.kernel_with(weights)
+            return objective.kernel_objective(kernel, critic, batch, settings, regression)
+
+        (loss, terms), gradient = jax.value_and_grad(loss_of, has_aux=True)(state.weights)
+        weights, memory, fine = descend(
+            settings, state.weights, state.kernel_optimiser, loss, gradient, rate
+        )
+        average = averaged(settings, state, weights)
+        state = dataclasses.replace(
+            state, weights=weights, average=average, kernel_optimiser=memory
+        )
+        return state, loss, terms, fine
+
+    def move_exactly(
+        self,
+        state: TrainingState,
+        real: Slice,
+        proposals: Proposals,
+        ratio: Values,
+        key: PRNGKeyArray,
+    ) -> TrainingState:
+        """The slice takes one Metropolis-Hastings step."""
+        accept_key, share_key = jax.random.split(key)
+        moves = taken(jnp.log1p(-jax.random.uniform(accept_key, ratio.shape)), ratio)
+        moves &= jax.random.uniform(share_key, ratio.shape) < self.settings.refresh_at(
+            state.step, state.steps
+        )
+        points = jnp.where(moves[:, None], proposals.points, real.points)
+        values = jnp.where(moves, proposals.log_density, real.log_density)
+        pool = state.memory.with_rows(Slice(points, values, real.first))
+        return dataclasses.replace(state, memory=pool)
+
+    def advance_chain(self, state: TrainingState, outputs: Points, key: PRNGKeyArray) -> Points:
+        """x̃_t: the outputs of this step, and of `extra_transitions` more."""
+        outputs = jax.lax.stop_gradient(outputs)
+        noise_key, rows_key = jax.random.split(key)
+        if self.settings.extra_transitions:
+            kernel = self.kernel_with(state.weights)
+
+            def transition(i: Array, points: Points) -> Points:
+                noise = self.noise(jax.random.fold_in(noise_key, i), len(points))
+                return kernel.propose(points, noise).points
+
+            outputs = jax.lax.fori_loop(0, self.settings.extra_transitions, transition, outputs)
+        # A chain that ran away begins again in the pool: one bad output must not stay for ever.
+        elsewhere = state.memory.random_rows(rows_key, len(outputs)).points
+        if self.kernel.volume_preserving:
+            # Without Metropolis it would drift away for ever.
+            return elsewhere
+        return jnp.where(jnp.all(jnp.isfinite(outputs), axis=1)[:, None], outputs, elsewhere)
+
+    def batch(
+        self,
+        state: TrainingState,
+        real: Slice,
+        proposals: Proposals | None,
+        key: PRNGKeyArray,
+        noise_key: PRNGKeyArray,
+    ) -> objective.Batch:
+        """What the kernel learns from in this step."""
+        conditions = state.inputs
+        if self.kernel.tractable and not self.kernel.independent:
+            conditions = state.memory.random_rows(key, len(conditions)).points
+        return objective.Batch(
+            real.points,
+            real.log_density,
+            conditions,
+            state.inputs,
+            self.noise(noise_key, len(state.inputs)) if self.settings.makes_outputs else None,
+            None if proposals is None else proposals[:2],
+        )
+
+    def log_density(self, points: Points) -> Values:
+        """log p at whitened points, up to a constant; 0 without a target."""
+        if self.target is None:
+            return jnp.zeros(len(points))
+        return self.target.log_densities(self.whitening.colour(points))
+
+    def noise(self, key: PRNGKeyArray, count: int) -> Float[Array, "n noise_dim"]:
+        """ξ ~ N(0, I), for n points."""
+        return normal(key, (count, self.kernel.noise_dim))
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether moments of the pool are gathered for a calibration in the end."""
+        return self.settings.calibrate and self.kernel.calibration is not None
+
+    @property
+    def figure_names(self) -> tuple[str, ...]:
+        settings, tractable = self.settings, self.kernel.tractable
+        densities = settings.likelihood or settings.regression or settings.exact_refresh
+        on = {
+            "kernel_loss": True,
+            "critic_loss": settings.adversarial,
+            "adversarial": settings.adversarial,
+            "wasserstein": settings.wasserstein,
+            "decorrelation": settings.decorrelation,
+            "likelihood": tractable and densities,
+            "regression": settings.regression,
+            "velocity": settings.velocity and self.settings.makes_outputs,
+            "acceptance": self.settings.makes_proposals,
+            "jump": self.settings.makes_proposals and not tractable,
+            "move_acceptance": self.target is not None and self.mover is None,
+        }
+        return tuple(name for name, wanted in on.items() if wanted)
+
+    @property
+    def figure_kind(self) -> str:
+        if self.settings.makes_proposals:
+            return "rejection" if self.kernel.tractable else "stay"
+        likely = self.target is None and self.settings.likelihood > 0.0
+        return "likelihood" if likely and self.kernel.tractable else "mmd"
+
+    def figure(self, state: TrainingState, figures: dict[str, float], key: PRNGKeyArray) -> float:
+        if self.settings.makes_proposals:
+            return 1.0 - figures["acceptance" if self.kernel.tractable else "jump"]
+        held = state.memory.points if self.held is None else self.held
+        kernel = self.kernel_with(state.average)
+        return float(held_out_figure(kernel, self.figure_kind, state.inputs, held, key))
+
+    @property
+    def pool_move_every(self) -> int:
+        has_moves = self.target is not None and self.mover is None
+        mixes = has_moves and self.settings.mixture_components > 0
+        return self.settings.mixture_every if mixes else 0
+
+    @property
+    def pool_move_name(self) -> str:
+        return "mixture"
+
+    def move_pool(self, state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Scalar]:
+        """The mixture's independence move over the whole pool."""
+        pool: Particles = state.memory
+        points, values, accepted = mixture_move(
+            key, pool.points, pool.log_density, self.log_density, self.settings.mixture_components
+        )
+        pool = dataclasses.replace(pool, points=points, log_density=values)
+        return dataclasses.replace(state, memory=pool), accepted

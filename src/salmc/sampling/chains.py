@@ -1,0 +1,249 @@
+"""Chains of a kernel: a pure `init` and `step`, and a block of steps as one program.
+
+    x_{t+1} = G(x_t, ξ_t)                       forward passes
+    x_{t+1} = G(x_t, ξ_t) or x_t                with a Metropolis-Hastings step
+
+The kernel sees whitened points; what comes out is in the target's own coordinates. The randomness
+of a step depends on its key alone, and the key on the chain and the number of the step: draws do
+not depend on blocks, groups, threads, or on how many other chains there are.
+
+If proposals do not look at x, those of many steps come from one batch, and only a tiny scan over
+their weights w = p/q is left. With k tries for each step, one of them is picked with probability
+w_j / W, W = Σ w, and taken with probability
+
+    min{1, W / (W − w_j + w(x))}
+
+which is exact for every k (multiple-try Metropolis with independent proposals), and the rule of
+`salmc.metropolis` for k = 1. A kernel without a correction leaves it out, min{1, p(x') / p(x)}: the
+ratio that the paper reports, which is not exact unless its q happens to be symmetric.
+
+Reference: Liu, Liang and Wong, "The multiple-try method and local optimization in Metropolis
+sampling", JASA 2000; Martino, "A review of multiple try MCMC", 2018.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
+
+from salmc.kernels.base import AbstractKernel
+from salmc.kernels.noise import step_keys, step_noise
+from salmc.kernels.whitening import Whitening
+from salmc.metropolis import log_ratio, taken
+from salmc.target import AbstractTarget, Point, Points
+
+_LARGEST = 1e19
+"""Whitened coordinates beyond it count as infinite; within, no squares or products overflow."""
+
+
+class ChainState(NamedTuple):
+    """Where chains are: n of them, or one, without the leading axis."""
+
+    points: Float[Array, "*chains dim"]
+    """Whitened; `Transition.positions` has them in the target's coordinates."""
+    log_density: Float[Array, "*chains"]
+    log_weight: Float[Array, "*chains"]
+    """log p − log q; only kernels that do not look at the state use it."""
+
+
+class Steps(NamedTuple):
+    """What chains did, step by step; the positions are the target's own."""
+
+    positions: Float[Array, "*steps chains dim"]
+    log_density: Float[Array, "*steps chains"]
+    accepted: Bool[Array, "*steps chains"]
+    """Without a Metropolis step, whether the proposal was finite."""
+    invalid: Int[Array, ""]
+    """Proposals that were not finite."""
+
+
+class Info(NamedTuple):
+    """What one step of one chain tells."""
+
+    position: Point
+    log_density: Float[Array, ""]
+    accepted: Bool[Array, ""]
+
+
+class Transition(eqx.Module):
+    """One Markov transition of a trained kernel, as pure functions.
+
+    `init` and `step` are for one chain: `jax.jit`, `jax.vmap` and `jax.lax.scan` make of them what
+    you like. `block` does the same for many chains and steps, at once where the kernel can.
+
+    Attributes:
+        kernel, whitening, target: what moves the chains. Without a target there is no Metropolis
+            step, and log densities are NaN.
+        metropolis: whether proposals may be rejected.
+        tries: proposals for each step, of which one may be taken; independent kernels only.
+        densities: whether forward passes find the log density of each draw; NaN if not.
+    """
+
+    kernel: AbstractKernel
+    whitening: Whitening
+    target: AbstractTarget | None
+    metropolis: bool = eqx.field(static=True, default=True)
+    tries: int = eqx.field(static=True, default=1)
+    densities: bool = eqx.field(static=True, default=False)
+
+    def init(self, position: Point) -> ChainState:
+        """The state of a chain that begins at a position, in the target's own coordinates."""
+        return _only(self.start(self.whitening.whiten(position)[None]))
+
+    def step(self, key: PRNGKeyArray, state: ChainState) -> tuple[ChainState, Info]:
+        """One step of one chain."""
+        moved, steps = self._steps(ChainState(*(value[None] for value in state)), key[None, None])
+        where, value, accepted = (array[0, 0] for array in steps[:3])
+        return _only(moved), Info(where, value, accepted)
+
+    def start(self, points: Points) -> ChainState:
+        """The state of chains at whitened points; densities only for a Metropolis step."""
+        nothing = jnp.zeros(len(points))
+        if not self.metropolis:
+            return ChainState(points, nothing, nothing)
+        log_p = self._log_density(points)
+        log_q = self.kernel.log_densities(points, points) if self.kernel.independent else nothing
+        return ChainState(points, log_p, log_p - log_q)
+
+    def block(
+        self,
+        state: ChainState,
+        keys: Key[Array, " chains"],
+        first: Int[Array | np.ndarray, ""],
+        length: int,
+    ) -> tuple[ChainState, Steps]:
+        """`length` steps of all chains, from step number `first` on."""
+        return self._steps(state, step_keys(keys, first, length))
+
+    def positions(self, state: ChainState) -> Float[Array, "*chains dim"]:
+        """Where chains are, in the target's own coordinates."""
+        return self.whitening.colour(state.points)
+
+    def _steps(
+        self, state: ChainState, keys: Key[Array, "steps chains"]
+    ) -> tuple[ChainState, Steps]:
+        rows = self.tries + 1 if self.tries > 1 else 1
+        noise, log_uniform = step_noise(keys, self.tries * self.kernel.noise_dim, rows)
+        if not self.metropolis:
+            state, steps = self._forward(state, noise)
+        elif self.kernel.independent:
+            state, steps = self._independence(state, noise, log_uniform)
+        else:
+            state, steps = self._hastings(state, noise, log_uniform[..., 0])
+        return state, steps._replace(positions=self.whitening.colour(steps.positions))
+
+    def _log_density(self, points: Points) -> Float[Array, " n"]:
+        if self.target is None or not (self.metropolis or self.densities):
+            return jnp.full(len(points), jnp.nan)
+        return self.target.log_densities(self.whitening.colour(points))
+
+    def _forward(
+        self, state: ChainState, noise: Float[Array, "steps chains noise_dim"]
+    ) -> tuple[ChainState, Steps]:
+        """Every proposal is taken, unless it is not finite: then the chain stays."""
+        inputs, propose = self.kernel.forward_passes(noise)
+
+        def step(points: Points, given: Any) -> tuple[Points, tuple[Array, Array]]:
+            new = propose(given, points)
+            valid = jnp.all(jnp.abs(new) < _LARGEST, axis=-1)
+            points = jnp.where(valid[:, None], new, points)
+            return points, (points, valid)
+
+        last, (points, valid) = jax.lax.scan(step, state.points, inputs)
+        values = self._log_density(points.reshape(-1, points.shape[-1])).reshape(valid.shape)
+        return state._replace(points=last), Steps(points, values, valid, jnp.sum(~valid))
+
+    def _hastings(
+        self,
+        state: ChainState,
+        noise: Float[Array, "steps chains noise_dim"],
+        log_uniform: Float[Array, "steps chains"],
+    ) -> tuple[ChainState, Steps]:
+        """One proposal from each point, and the rule of `salmc.metropolis`."""
+
+        def step(
+            state: ChainState, given: tuple[Array, Array]
+        ) -> tuple[ChainState, tuple[Array, Array, Array, Array]]:
+            noise, log_uniform = given
+            new, correction = self.kernel.propose(state.points, noise)
+            valid = jnp.all(jnp.isfinite(new), axis=-1)
+            if correction is None:
+                correction = jnp.zeros(len(new))
+            valid &= correction < jnp.inf
+            log_p = self._log_density(new)
+            accepted = taken(log_uniform, log_ratio(log_p, state.log_density, correction, valid))
+            state = ChainState(
+                jnp.where(accepted[:, None], new, state.points),
+                jnp.where(accepted, log_p, state.log_density),
+                state.log_weight,
+            )
+            return state, (state.points, state.log_density, accepted, jnp.sum(~valid))
+
+        state, (points, values, accepted, invalid) = jax.lax.scan(step, state, (noise, log_uniform))
+        return state, Steps(points, values, accepted, jnp.sum(invalid))
+
+    def _independence(
+        self,
+        state: ChainState,
+        noise: Float[Array, "steps chains tries_noise"],
+        log_uniform: Float[Array, "steps chains rows"],
+    ) -> tuple[ChainState, Steps]:
+        """All proposals of all steps in one batch, then the accept scan."""
+        steps, chains, tries = *noise.shape[:2], self.tries
+        noise = noise.reshape(steps, chains * tries, -1)
+        new, log_q = self.kernel.propose_ahead(noise)
+        log_p = self._log_density(new.reshape(-1, new.shape[-1])).reshape(log_q.shape)
+        valid = jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(log_q)
+        log_w = jnp.where(valid, log_p - log_q, -jnp.inf)
+        new = new.reshape(steps, chains, tries, -1)
+        log_p, log_w = (values.reshape(steps, chains, tries) for values in (log_p, log_w))
+        total, picked = _pick(log_w, log_uniform[..., 1:])
+        others = jax.nn.logsumexp(jnp.where(jnp.arange(tries) == picked, -jnp.inf, log_w), -1)
+        point = jnp.take_along_axis(new, picked[..., None], axis=2)[:, :, 0]
+        point_p, point_w = (jnp.take_along_axis(v, picked, axis=2)[..., 0] for v in (log_p, log_w))
+
+        def step(
+            carry: tuple[Array, Array], inputs: tuple[Array, ...]
+        ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+            log_weight, origin = carry
+            number, weight, total, others, log_uniform = inputs
+            # Where the weights are all zero this is NaN or −inf: rejected.
+            accepted = taken(log_uniform, total - jnp.logaddexp(others, log_weight))
+            log_weight = jnp.where(accepted, weight, log_weight)
+            origin = jnp.where(accepted, number, origin)
+            return (log_weight, origin), (origin, accepted)
+
+        # The scan, whose every step costs more than its arithmetic, only finds at which step the
+        # point of each chain was proposed; 0 is where it began.
+        numbers = jnp.arange(1, steps + 1)
+        inputs = (numbers, point_w, total, others, log_uniform[..., 0])
+        start = (state.log_weight, jnp.zeros(state.log_weight.shape, numbers.dtype))
+        (log_weight, _), (origin, accepted) = jax.lax.scan(step, start, inputs)
+        points, values = (
+            jnp.take_along_axis(jnp.concatenate([first[None], ahead]), rows, axis=0)
+            for first, ahead, rows in (
+                (state.points, point, origin[..., None]),
+                (state.log_density, point_p, origin),
+            )
+        )
+        state = ChainState(points[-1], values[-1], log_weight)
+        return state, Steps(points, values, accepted, jnp.sum(~valid))
+
+
+def _pick(
+    log_w: Float[Array, "steps chains tries"], log_uniform: Float[Array, "steps chains rows"]
+) -> tuple[Float[Array, "steps chains"], Int[Array, "steps chains 1"]]:
+    """log W, and a try with probability w_j / W."""
+    if log_w.shape[-1] == 1:
+        return log_w[..., 0], jnp.zeros((*log_w.shape[:2], 1), int)
+    # The largest of log w_j plus Gumbel noise, −log(−log U).
+    picked = jnp.argmax(log_w - jnp.log(-log_uniform), axis=-1, keepdims=True)
+    return jax.nn.logsumexp(log_w, axis=-1), picked
+
+
+def _only(state: ChainState) -> ChainState:
+    """The one chain of a state."""
+    return ChainState(*(value[0] for value in state))

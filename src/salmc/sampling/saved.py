@@ -1,0 +1,111 @@
+"""Samplers in `.salmc` files: what `kernel_file` writes of one, and the target found again."""
+
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from salmc.errors import OutputError
+from salmc.kernels.image import AbstractImageKernel
+from salmc.kernels.whitening import Whitening
+from salmc.sampling.kernel_file import damaged, read_kernel, write_kernel
+from salmc.sampling.sampler import Sampler
+from salmc.target import AbstractTarget
+
+_FINGERPRINT_POINTS = 16
+_WHITENING = ("mean", "forward_matrix", "inverse_matrix")
+_POOL_VALUES = "pool_log_density"
+
+
+def save_sampler(sampler: Sampler, path: str | Path) -> Path:
+    """Write a `.salmc` file, in full or not at all.
+
+    Raises:
+        OutputError: if it cannot be written.
+    """
+    pool = np.asarray(sampler.pool)
+    arrays = {f"whitening/{name}": getattr(sampler.whitening, name) for name in _WHITENING}
+    arrays |= {f"history/{name}": np.asarray(value) for name, value in sampler.history.items()}
+    arrays["pool"] = pool
+    if sampler.pool_log_density is not None:
+        arrays[_POOL_VALUES] = sampler.pool_log_density
+    header = {
+        "method": sampler.method,
+        "settings": sampler.settings,
+        "seconds": {name: float(value) for name, value in sampler.seconds.items()},
+        "target": _described(sampler.target, pool),
+        "warnings": list(sampler.warnings),
+    }
+    return write_kernel(path, sampler.kernel, header, arrays)
+
+
+def load(path: str | Path, target: AbstractTarget | None = None) -> Sampler:
+    """Read what `Sampler.save` wrote.
+
+    Args:
+        path: the `.salmc` file.
+        target: what to sample. A built-in target is found by its name; your own is code, which a
+            file does not hold, so give it for a Metropolis step and for diagnostics.
+
+    Raises:
+        OutputError: if the file is missing, damaged, of a newer format, or not of salmc.
+    """
+    kernel, header, arrays = read_kernel(path)
+    if isinstance(kernel, AbstractImageKernel):
+        raise OutputError(
+            f"{path} holds a kernel over images. Use salmc.images.load, or salmc images sample."
+        )
+    with damaged(path):
+        pool = arrays["pool"]
+        if target is None:
+            target = _built_in(header["target"], pool)
+        return Sampler(
+            kernel=kernel,
+            target=target,
+            whitening=Whitening(*(jnp.asarray(arrays[f"whitening/{n}"]) for n in _WHITENING)),
+            pool=pool,
+            method=header["method"],
+            settings=header["settings"],
+            history=history_of(arrays),
+            seconds={name: float(value) for name, value in header["seconds"].items()},
+            warnings=tuple(str(sentence) for sentence in header.get("warnings", ())),
+            pool_log_density=arrays.get(_POOL_VALUES),
+        )
+
+
+def history_of(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The training's figures among a file's arrays."""
+    return {
+        name.removeprefix("history/"): value
+        for name, value in arrays.items()
+        if name.startswith("history/")
+    }
+
+
+def _described(target: AbstractTarget | None, pool: np.ndarray) -> dict[str, Any]:
+    if target is None:
+        return {}
+    return {"name": target.name, "dim": target.dim, "log_density": _fingerprint(target, pool)}
+
+
+def _built_in(described: dict[str, Any], pool: np.ndarray) -> AbstractTarget | None:
+    """The built-in target of that name, if it is the same density and not only the same name."""
+    from salmc.targets.loading import built_in
+
+    target = built_in(described.get("name"))
+    if target is None or target.dim != pool.shape[1]:
+        return None
+    expected = np.array(
+        [-np.inf if value is None else value for value in described.get("log_density", [])]
+    )
+    found = _fingerprint(target, pool)
+    same = len(found) == len(expected) and np.allclose(found, expected, rtol=1e-3, atol=1e-2)
+    return target if same else None
+
+
+def _fingerprint(target: AbstractTarget, pool: np.ndarray) -> np.ndarray:
+    """log p at a few points: tells targets of one name apart."""
+    points = jnp.asarray(pool[:_FINGERPRINT_POINTS], dtype=float)
+    return np.asarray(eqx.filter_jit(target.log_densities)(points))

@@ -6,16 +6,21 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from salmc.kernels.base import AbstractKernel, AbstractTractableKernel
+from salmc.kernels.base import AbstractKernel, AbstractTractableKernel, Proposal
 
 
 def log_normal(x, mean, scale):
     z = (x - mean) / scale
-    return -0.5 * jnp.sum(z**2) - x.size * (jnp.log(scale) + 0.5 * jnp.log(2 * jnp.pi))
+    constant = x.shape[-1] * (jnp.log(scale) + 0.5 * jnp.log(2 * jnp.pi))
+    return -0.5 * jnp.sum(z**2, axis=-1) - constant
 
 
 class Described:
     """Dimension alone fixes the structure; the two numbers are weights."""
+
+    @property
+    def noise_dim(self):
+        return self.dim
 
     def description(self):
         return {"dim": self.dim}
@@ -31,19 +36,19 @@ class Autoregressive(Described, AbstractTractableKernel):
     pull: jax.Array
     scale: jax.Array
     dim: int = eqx.field(static=True)
-    looks_at_state: bool = eqx.field(static=True)
     name: ClassVar[str] = "autoregressive"
     explanation: ClassVar[str] = "for tests"
 
     def __init__(self, dim, pull=0.0, scale=1.0):
         self.pull, self.scale = jnp.asarray(pull, float), jnp.asarray(scale, float)
-        self.dim, self.looks_at_state = dim, True
+        self.dim = dim
 
-    def propose(self, key, x):
-        return self.pull * x + self.scale * jax.random.normal(key, x.shape)
+    def propose_with_density(self, points, noise):
+        new = self.pull * points + self.scale * noise
+        return new, self.log_densities(new, points)
 
-    def log_density(self, x_new, x):
-        return log_normal(x_new, self.pull * x, self.scale)
+    def log_densities(self, new, old):
+        return log_normal(new, self.pull * old, self.scale)
 
 
 class Independent(Described, AbstractTractableKernel):
@@ -52,19 +57,39 @@ class Independent(Described, AbstractTractableKernel):
     centre: jax.Array
     scale: jax.Array
     dim: int = eqx.field(static=True)
-    looks_at_state: bool = eqx.field(static=True)
     name: ClassVar[str] = "independent"
     explanation: ClassVar[str] = "for tests"
 
     def __init__(self, dim, centre=0.0, scale=1.0):
         self.centre, self.scale = jnp.asarray(centre, float), jnp.asarray(scale, float)
-        self.dim, self.looks_at_state = dim, False
+        self.dim = dim
 
-    def propose(self, key, x):
-        return self.centre + self.scale * jax.random.normal(key, x.shape)
+    @property
+    def independent(self):
+        return True
 
-    def log_density(self, x_new, x):
-        return log_normal(x_new, self.centre, self.scale)
+    def propose_with_density(self, points, noise):
+        new = self.centre + self.scale * noise
+        return new, self.log_densities(new, points)
+
+    def log_densities(self, new, old):
+        return log_normal(new, self.centre, self.scale)
+
+
+class Mirror(Described, AbstractKernel):
+    """x' = −x + b ξ: an involution with noise, exact with r = 1, of which no density is told."""
+
+    scale: jax.Array
+    dim: int = eqx.field(static=True)
+    name: ClassVar[str] = "mirror"
+    explanation: ClassVar[str] = "for tests"
+    exact: ClassVar[bool] = True
+
+    def __init__(self, dim, scale=1.0):
+        self.scale, self.dim = jnp.asarray(scale, float), dim
+
+    def propose(self, points, noise):
+        return Proposal(-points + self.scale * noise, jnp.zeros(len(points)))
 
 
 class Implicit(Described, AbstractKernel):
@@ -80,8 +105,8 @@ class Implicit(Described, AbstractKernel):
         self.pull, self.scale = jnp.asarray(pull, float), jnp.asarray(scale, float)
         self.dim = dim
 
-    def propose(self, key, x):
-        return self.pull * x + self.scale * jax.random.normal(key, x.shape)
+    def propose(self, points, noise):
+        return Proposal(self.pull * points + self.scale * noise, None)
 
 
 class Claiming(AbstractTractableKernel):
@@ -93,19 +118,26 @@ class Claiming(AbstractTractableKernel):
     honest: AbstractTractableKernel
     truth: jax.Array
     dim: int = eqx.field(static=True)
-    looks_at_state: bool = eqx.field(static=True)
     name: ClassVar[str] = "claiming"
     explanation: ClassVar[str] = "for tests"
 
     def __init__(self, honest, truth):
-        self.honest, self.truth = honest, jnp.asarray(truth, float)
-        self.dim, self.looks_at_state = honest.dim, honest.looks_at_state
+        self.honest, self.truth, self.dim = honest, jnp.asarray(truth, float), honest.dim
 
-    def propose(self, key, x):
-        return self.honest.propose(key, x)
+    @property
+    def noise_dim(self):
+        return self.honest.noise_dim
 
-    def log_density(self, x_new, x):
-        return self.truth * self.honest.log_density(x_new, x)
+    @property
+    def independent(self):
+        return self.honest.independent
+
+    def propose_with_density(self, points, noise):
+        new, log_q = self.honest.propose_with_density(points, noise)
+        return new, self.truth * log_q
+
+    def log_densities(self, new, old):
+        return self.truth * self.honest.log_densities(new, old)
 
     def description(self):
         return {}
@@ -118,10 +150,10 @@ class Claiming(AbstractTractableKernel):
 class Breaking(Independent):
     """Every proposal whose first coordinate is above one becomes NaN."""
 
-    def propose(self, key, x):
-        new = super().propose(key, x)
-        return jnp.where(new[0] > 1.0, jnp.nan, new)
+    def propose_with_density(self, points, noise):
+        new, log_q = super().propose_with_density(points, noise)
+        return jnp.where(new[:, :1] > 1.0, jnp.nan, new), log_q
 
 
-TRACTABLE = {"autoregressive": Autoregressive, "independent": Independent}
-SIMPLE = {**TRACTABLE, "implicit": Implicit}
+EXACT = {"autoregressive": Autoregressive, "independent": Independent, "mirror": Mirror}
+SIMPLE = {**EXACT, "implicit": Implicit}

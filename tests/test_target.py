@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from salmc.errors import ArgumentError, NotDifferentiableError, TargetError
-from salmc.target import AbstractTarget, Moments, Target, zero_where_invalid
 from salmc.movers.start import check_at
+from salmc.target import AbstractTarget, Moments, Target, zero_where_invalid
 
 
 def standard_normal(dim: int = 2, **options) -> Target:

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-
 import salmc.sampling.run
+
 from command import MOVER, QUICK, call, refused
 from salmc.sampling.folder import open_run
 

@@ -17,8 +17,8 @@ import pytest
 import salmc.targets
 from salmc.datasets.fetch import find
 from salmc.errors import DataError
-from salmc.target import AbstractTarget
 from salmc.movers.start import check_at
+from salmc.target import AbstractTarget
 from salmc.targets import TARGETS, Affine, Posterior
 
 DRAWS = 120_000

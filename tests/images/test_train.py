@@ -13,8 +13,8 @@ from salmc.datasets.image_data import load_images
 from salmc.errors import ArgumentError, OutputError
 from salmc.images import ImageSampler, ImageSettings, train
 from salmc.images import load as load_sampler
+from salmc.images.adversarial import ImageAdversarial
 from salmc.images.critic import ImageCritic
-from salmc.images.step import ImageProblem, first_state, training_step
 from salmc.kernels import ConvKernel, ImageMLPKernel
 from salmc.progress import SilentReporter
 
@@ -217,12 +217,13 @@ def test_sheets_are_written_on_the_way(digits, tmp_path):
 
 
 def test_weights_stay_when_an_update_is_not_finite(digits):
-    problem = ImageProblem(small_kernel(), ImageCritic(jax.random.key(1), (8, 8, 1), width=4))
-    state = first_state(problem, SMALL, jax.random.key(2))
+    critic = ImageCritic(jax.random.key(1), (8, 8, 1), width=4)
+    method = ImageAdversarial(small_kernel(), critic, SMALL)
+    state = method.begin(jax.random.key(2))
     broken = jax.tree.map(lambda leaf: leaf, state)
     broken = broken.__class__(**{**vars(broken), "inputs": jnp.full_like(state.inputs, jnp.nan)})
     real = jnp.asarray(digits[:8].reshape(8, -1))
-    after, _, fine = training_step(problem, SMALL, broken, real, jax.random.key(3))
+    after, _, fine = method.step(broken, jax.random.key(3), real)
     assert not fine
     np.testing.assert_array_equal(after.weights, state.weights)
     np.testing.assert_array_equal(after.critic, state.critic)

@@ -40,8 +40,8 @@ def log_densities(kernel, new, old):
 
 
 @eqx.filter_jit
-def propose_with_log_density(kernel, key, points):
-    return kernel.propose_with_log_density(key, points)
+def propose_with_density(kernel, key, points):
+    return kernel.propose_with_density(points, jax.random.normal(key, points.shape))
 
 
 def bent(shape, seed=0, scale=0.05):
@@ -79,7 +79,7 @@ def test_starts_as_the_standard_normal(shape):
         new, old = normal((COUNT, kernel.dim), 1, 2.0), normal((COUNT, kernel.dim), 2)
         expected = np.sum(-0.5 * np.asarray(new) ** 2 - 0.5 * np.log(2 * np.pi), axis=1)
         np.testing.assert_allclose(log_densities(kernel, new, old), expected, **SAME)
-        proposed, log_q = propose_with_log_density(kernel, jax.random.key(1), old)
+        proposed, log_q = propose_with_density(kernel, jax.random.key(1), old)
         expected = np.sum(-0.5 * np.asarray(proposed) ** 2 - 0.5 * np.log(2 * np.pi), axis=1)
         np.testing.assert_allclose(log_q, expected, **SAME)
 
@@ -140,7 +140,7 @@ def test_proposals_have_the_density(name):
     weights = density * volume
     expected = np.histogramdd(np.asarray(points), bins=edges, weights=weights)[0]
     start = jnp.broadcast_to(x, (draws, kernel.dim))
-    new = propose_with_log_density(kernel, jax.random.key(5), start)[0]
+    new = propose_with_density(kernel, jax.random.key(5), start)[0]
     found = np.histogramdd(np.asarray(new), bins=edges)[0] / draws
     # Five standard errors of a binomial share, and 1e-3 for the integral over a cell.
     assert np.all(np.abs(found - expected) < 5 * np.sqrt(expected / draws) + 1e-3)
@@ -151,13 +151,11 @@ def test_one_point_and_batches_agree(name):
     with jax.enable_x64(True):
         kernel = bent(SHAPES[name])
         points, key = normal((COUNT, kernel.dim), 1), jax.random.key(1)
-        new, log_q = propose_with_log_density(kernel, key, points)
+        new, log_q = propose_with_density(kernel, key, points)
         found = log_densities(kernel, new, points)
         np.testing.assert_allclose(found, log_q, **SAME)
-        singly = eqx.filter_jit(lambda a, b: jax.vmap(kernel.log_density)(a, b))(new, points)
-        np.testing.assert_allclose(singly, found, **SAME)
-        one = propose_with_log_density(kernel, key, points[:1])[0][0]
-        np.testing.assert_allclose(eqx.filter_jit(kernel.propose)(key, points[0]), one, **SAME)
+        singly = eqx.filter_jit(jax.vmap(lambda a, b: kernel.log_densities(a[None], b[None])[0]))
+        np.testing.assert_allclose(singly(new, points), found, **SAME)
 
 
 @pytest.mark.parametrize("name", ["1-d conditional", "2-d"])
@@ -170,7 +168,7 @@ def test_single_precision_has_the_density_of_double_precision(name):
     """
     kernel = bent(SHAPES[name])
     points = normal((COUNT, kernel.dim), 1)
-    new, _ = propose_with_log_density(kernel, jax.random.key(1), points)
+    new, _ = propose_with_density(kernel, jax.random.key(1), points)
     found = log_densities(kernel, new, points)
     assert found.dtype == jnp.float32
     with jax.enable_x64(True):
@@ -180,7 +178,9 @@ def test_single_precision_has_the_density_of_double_precision(name):
         exact, slopes = eqx.filter_jit(
             lambda kernel, new, old: (
                 kernel.log_densities(new, old),
-                jax.vmap(jax.grad(kernel.log_density))(new, old),
+                jax.vmap(jax.grad(lambda a, b: kernel.log_densities(a[None], b[None])[0]))(
+                    new, old
+                ),
             )
         )(kernel, new, points)
         assert exact.dtype == jnp.float64
@@ -190,13 +190,13 @@ def test_single_precision_has_the_density_of_double_precision(name):
 
 
 @pytest.mark.parametrize("dim", [2, 11])
-def test_proposals_made_ahead_are_those_of_each_key(dim):
+def test_proposals_made_ahead_are_those_of_each_step(dim):
     with jax.enable_x64(True):
-        kernel, keys = bent({"dim": dim, "layers": 2}), jax.random.split(jax.random.key(1), 3)
-        new, log_q = eqx.filter_jit(lambda kernel: kernel.propose_ahead(keys, COUNT))(kernel)
+        kernel, noise = bent({"dim": dim, "layers": 2}), normal((3, COUNT, dim), 1)
+        new, log_q = eqx.filter_jit(lambda kernel: kernel.propose_ahead(noise))(kernel)
         points = jnp.zeros((COUNT, dim))
-        for i, key in enumerate(keys):
-            expected, expected_log_q = propose_with_log_density(kernel, key, points)
+        for i in range(3):
+            expected, expected_log_q = kernel.propose_with_density(points, noise[i])
             np.testing.assert_allclose(new[i], expected, **SAME)
             np.testing.assert_allclose(log_q[i], expected_log_q, **SAME)
 
@@ -207,18 +207,10 @@ def test_looks_at_the_state_only_if_it_says_so(shape):
         kernel = bent(shape)
         near, far = normal((COUNT, kernel.dim), 1), normal((COUNT, kernel.dim), 2)
         key = jax.random.key(1)
-        new, log_q = propose_with_log_density(kernel, key, near)
-        from_elsewhere = propose_with_log_density(kernel, key, far)[0]
-        assert np.array_equal(new, from_elsewhere) != kernel.looks_at_state
-        if kernel.looks_at_state:
-            with pytest.raises(ArgumentError, match="propose_with_log_density"):
-                kernel.propose_many(key, COUNT)
-        else:
-            many, many_log_q = eqx.filter_jit(lambda kernel: kernel.propose_many(key, COUNT))(
-                kernel
-            )
-            np.testing.assert_allclose(many, new, **SAME)
-            np.testing.assert_allclose(many_log_q, log_q, **SAME)
+        new, _ = propose_with_density(kernel, key, near)
+        from_elsewhere, _ = propose_with_density(kernel, key, far)
+        assert np.array_equal(new, from_elsewhere) == kernel.independent
+        assert kernel.independent is not kernel.looks_at_state
 
 
 @pytest.mark.parametrize("name", ["1-d", "2-d conditional"])
@@ -255,7 +247,7 @@ def test_the_radial_layer_alone_makes_a_shell():
     kernel = eqx.tree_at(
         lambda kernel: kernel.couplings.weights[-1], kernel, replace_fn=jnp.zeros_like
     )
-    new = propose_with_log_density(kernel, jax.random.key(1), jnp.zeros((10_000, 2)))[0]
+    new = propose_with_density(kernel, jax.random.key(1), jnp.zeros((10_000, 2)))[0]
     # 0.32 for N(0, I).
     assert np.quantile(np.linalg.norm(new, axis=1), 0.05) > 1.5
 

@@ -8,8 +8,7 @@ import pytest
 
 import salmc
 from salmc.kernels import NICEKernel, Whitening
-from salmc.kernels.nice import velocity_correction
-from salmc.sampling.metropolis import ChainState, Noise, hastings
+from salmc.sampling.chains import Transition
 from salmc.sampling.sampler import Sampler
 from salmc.targets import Gaussian, Mog6
 
@@ -57,14 +56,12 @@ def test_the_volume_is_preserved(kernel, direction):
 
 
 def test_the_correction_is_that_of_the_velocities(kernel):
-    """From equal keys: log N(v') − log N(v), by the normal density itself."""
-    points, key = _points(30, 3), jax.random.key(7)
-    new, correction = kernel.propose_with_correction(key, points)
-    np.testing.assert_array_equal(new, kernel.propose_batch(key, points))
-    velocity_key, direction_key = jax.random.split(key)
-    before = kernel.sample_velocities(velocity_key, 30)
-    forwards = jax.random.bernoulli(direction_key, 0.5, (30,))
-    _, after = kernel.transform(points, before, forwards)
+    """log N(v') − log N(v), by the normal density itself; the last number is the direction."""
+    points, noise = _points(30, 3), _points(30, kernel.noise_dim, 7)
+    new, correction = kernel.propose(points, noise)
+    before, forwards = noise[:, :-1], noise[:, -1] > 0
+    expected, after = kernel.transform(points, before, forwards)
+    np.testing.assert_array_equal(new, expected)
     log_n = jax.vmap(lambda v: jnp.sum(jax.scipy.stats.norm.logpdf(v)))
     np.testing.assert_allclose(correction, log_n(after) - log_n(before), atol=1e-4)
     assert 5 < np.sum(np.asarray(forwards)) < 25
@@ -73,36 +70,24 @@ def test_the_correction_is_that_of_the_velocities(kernel):
 class _Forgetful(NICEKernel):
     """Leaves the velocities out of the ratio."""
 
-    def propose_with_correction(self, key, points):
-        return super().propose_with_correction(key, points)[0], jnp.zeros(len(points))
+    def propose(self, points, noise):
+        return super().propose(points, noise)._replace(log_correction=jnp.zeros(len(points)))
 
 
 class _OneWay(NICEKernel):
     """Never goes backwards."""
 
-    def propose_with_correction(self, key, points):
-        before = self.sample_velocities(key, len(points))
-        new, after = self.forward(points, before)
-        return new, velocity_correction(before, after)
+    def propose(self, points, noise):
+        return super().propose(points, noise.at[:, -1].set(1.0))
 
 
 @eqx.filter_jit
 def _advance(kernel, whitening, target, points, key):
     """20 exact steps of every point; the points have to stay exact draws."""
-
-    def log_density(white):
-        return target.log_densities(whitening.colour(white))
-
-    def step(points, key):
-        propose_key, accept_key = jax.random.split(key)
-        uniform = jax.random.uniform(accept_key, (1, 1, len(points)))
-        start = ChainState(points, log_density(points), jnp.zeros(len(points)))
-        noise = Noise(propose_key[None], jnp.log1p(-uniform))
-        state, steps = hastings(kernel, log_density, start, noise)
-        return state.points, jnp.mean(steps.accepted)
-
-    points, accepted = jax.lax.scan(step, whitening.whiten(points), jax.random.split(key, 20))
-    return whitening.colour(points), jnp.mean(accepted)
+    transition = Transition(kernel, whitening, target)
+    state = transition.start(whitening.whiten(points))
+    state, steps = transition.block(state, jax.random.split(key, len(points)), jnp.uint32(0), 20)
+    return steps.positions[-1], jnp.mean(steps.accepted)
 
 
 _COUNT = 10_000
@@ -152,14 +137,14 @@ def test_a_sampler_takes_it_as_exact(tmp_path):
     sampler = Sampler(
         kernel=kernel, target=target, whitening=Whitening.fit(pool), pool=pool, method="a-nice-mc"
     )
-    draws = sampler.sample(4, 50, metropolis=True, progress=False)
+    draws = sampler.sample(4, 50, progress=False)
     assert draws.settings["exact"] is True
     assert not any("not exact" in warning for warning in draws.warnings)
     with pytest.raises(salmc.ArgumentError, match="tries"):
-        sampler.sample(4, 50, metropolis=True, tries=2, progress=False)
+        sampler.sample(4, 50, tries=2, progress=False)
     again = salmc.load(sampler.save(tmp_path / "kernel.salmc"))
     assert again.kernel.description() == kernel.description()
-    same = again.sample(4, 50, metropolis=True, progress=False)
+    same = again.sample(4, 50, progress=False)
     np.testing.assert_array_equal(same.positions, draws.positions)
 
 

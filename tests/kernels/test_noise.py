@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from salmc.kernels.noise import normal, threefry
+from salmc.kernels.noise import normal, step_keys, step_noise, threefry
 
 ONES = 0xFFFFFFFF
 
@@ -55,3 +55,38 @@ def test_keys_of_another_kind_and_double_precision_are_left_to_jax():
     np.testing.assert_array_equal(normal(key, (5,)), jax.random.normal(key, (5,)))
     with jax.enable_x64(True):
         assert normal(jax.random.key(0), (5,)).dtype == jnp.float64
+
+
+def test_keys_of_steps_are_those_of_jax():
+    keys = jax.random.split(jax.random.key(3), 5)
+    found = step_keys(keys, np.uint32(7), 4)
+    expected = jnp.stack(
+        [jnp.stack([jax.random.fold_in(key, 7 + i) for key in keys]) for i in range(4)]
+    )
+    np.testing.assert_array_equal(jax.random.key_data(found), jax.random.key_data(expected))
+    other = jax.random.split(jax.random.key(3, impl="rbg"), 2)
+    found = step_keys(other, np.uint32(7), 1)
+    np.testing.assert_array_equal(
+        jax.random.key_data(found[0, 1]), jax.random.key_data(jax.random.fold_in(other[1], 7))
+    )
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_the_noise_of_a_step_depends_on_its_key_alone(impl):
+    keys = jax.random.split(jax.random.key(3, impl=impl), 12).reshape(3, 4)
+    noise, log_uniform = step_noise(keys, 5, 2)
+    assert (noise.shape, log_uniform.shape) == ((3, 4, 5), (3, 4, 2))
+    alone, log_alone = step_noise(keys[1, 2], 5, 2)
+    np.testing.assert_array_equal(noise[1, 2], alone)
+    np.testing.assert_array_equal(log_uniform[1, 2], log_alone)
+
+
+def test_the_noise_of_steps_is_normal_and_uniform():
+    keys = jax.random.split(jax.random.key(5), 20_000)
+    noise, log_uniform = (np.asarray(values) for values in step_noise(keys, 3, 1))
+    assert scipy.stats.kstest(noise.ravel(), "norm").pvalue > 1e-3
+    assert scipy.stats.kstest(np.exp(log_uniform[:, 0]), "uniform").pvalue > 1e-3
+    assert np.all(log_uniform <= 0)
+    # Standard error of a correlation of 2·10⁴ pairs: 0.007.
+    together = np.corrcoef(np.concatenate([noise, log_uniform], axis=1).T)
+    assert np.max(np.abs(together - np.eye(4))) < 0.035

@@ -10,10 +10,11 @@ import pytest
 import salmc
 from salmc.errors import ArgumentError
 from salmc.kernels import MLPKernel, NICEKernel
+from salmc.kernels.noise import normal
 from salmc.learning import NICESettings, a_nice_mc, default_settings, nice_settings, sal_mc
-from salmc.learning.nice_step import leap
+from salmc.learning.nice_training import leap
 from salmc.learning.pair_critic import PairCritic, wasserstein_critic_loss
-from salmc.learning.validation import mean_jump
+from salmc.metropolis import mean_jump
 from salmc.progress import SilentReporter
 
 
@@ -40,7 +41,11 @@ def whole(two_modes, nice, critic, settings):
 
 
 def _leaves(learned):
-    return [*map(np.asarray, jax.tree.leaves(learned.kernel)), learned.pool, learned.log_density]
+    return [
+        *map(np.asarray, jax.tree.leaves(learned.kernel)),
+        learned.pool,
+        learned.pool_log_density,
+    ]
 
 
 def test_training_improves_the_chain(two_modes, nice, critic, settings):
@@ -53,12 +58,11 @@ def test_training_improves_the_chain(two_modes, nice, critic, settings):
     assert max(jumps) > 1.5 * jumps[0]
     assert np.isfinite(learned.history["refill_acceptance"][0])
     assert np.isnan(learned.history["refill_acceptance"][1])
-    sampler = learned.sampler()
-    draws = sampler.sample(16, 500, metropolis=True, progress=False)
+    draws = learned.sample(16, 500, progress=False)
     before = a_nice_mc(
         two_modes, nice, critic=critic, settings=longer.replace(steps=1), progress=False
-    ).sampler()
-    start = before.sample(16, 500, metropolis=True, progress=False)
+    )
+    start = before.sample(16, 500, progress=False)
     ess, first = (
         np.min(
             salmc.diagnostics.ess_known_moments(d.positions, np.zeros(2), np.array([2.062, 0.5]))
@@ -74,7 +78,7 @@ def test_training_improves_the_chain(two_modes, nice, critic, settings):
 
 def test_the_buffer_stays_on_the_target(whole, two_modes):
     np.testing.assert_allclose(
-        whole.log_density, two_modes.log_densities(jnp.asarray(whole.pool)), atol=1e-3
+        whole.pool_log_density, two_modes.log_densities(jnp.asarray(whole.pool)), atol=1e-3
     )
     # 512 particles; half of them count as independent: five standard errors.
     error = 5 / np.sqrt(256)
@@ -116,7 +120,7 @@ def test_leaps_of_random_length(nice):
     new, velocities = leap(nice, key, points, lengths, 3)
     here, expected = points, []
     for step_key in jax.random.split(key, 3):
-        here, velocity = nice.push(step_key, here)
+        here, velocity = nice.push(here, normal(step_key, (6, nice.noise_dim)))
         expected.append((here, velocity))
     for row, length in enumerate(lengths):
         np.testing.assert_allclose(new[row], expected[int(length) - 1][0][row], rtol=1e-5)
@@ -154,9 +158,9 @@ def test_a_nice_kernel_under_sal_mc(two_modes, nice):
     error = 5 / np.sqrt(256)
     np.testing.assert_allclose(learned.pool.std(axis=0), [2.062, 0.5], rtol=error)
     np.testing.assert_allclose(
-        learned.log_density, two_modes.log_densities(jnp.asarray(learned.pool)), atol=1e-3
+        learned.pool_log_density, two_modes.log_densities(jnp.asarray(learned.pool)), atol=1e-3
     )
-    draws = learned.sampler().sample(8, 200, metropolis=True, progress=False)
+    draws = learned.sample(8, 200, progress=False)
     assert draws.settings["exact"]
 
 

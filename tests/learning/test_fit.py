@@ -9,11 +9,11 @@ import salmc
 from salmc.errors import ArgumentError
 from salmc.kernels import MLPKernel
 from salmc.kernels.whitening import Whitening
+from salmc.learning import default_settings, sal_mc
 from salmc.learning.fit import choose_mover
-from salmc.learning.learned import Learned
 from salmc.learning.review import lost_points, review
-from salmc.learning.settings import default_settings
 from salmc.targets import Mog2
+from simple_kernels import Independent, Mirror
 
 QUICK = {"steps": 100, "pool_size": 1024, "batch": 128, "chunk": 50}
 
@@ -21,20 +21,20 @@ QUICK = {"steps": 100, "pool_size": 1024, "batch": 128, "chunk": 50}
 def test_a_sampler_that_draws_exactly_and_knows_what_it_saw(tmp_path):
     """Acceptance after 100 steps is about 0.8; sds of 8000 draws err by 2 % at ESS 2000."""
     sampler = salmc.fit(Mog2(), settings=QUICK, seed=0, progress=False)
-    draws = sampler.sample(chains=16, draws=500, metropolis=True, progress=False)
+    draws = sampler.sample(chains=16, draws=500, progress=False)
     assert np.mean(draws.accepted) > 0.5
     assert np.allclose(draws.positions.reshape(-1, 2).std(axis=0), Mog2().std, rtol=0.1)
     assert draws.seen is not None
     assert draws.summary().evidence.missed < 0.01
     again = salmc.load(sampler.save(tmp_path / "kernel.salmc"))
-    repeated = again.sample(chains=16, draws=500, metropolis=True, progress=False)
+    repeated = again.sample(chains=16, draws=500, progress=False)
     assert np.array_equal(repeated.positions, draws.positions)
 
 
 def test_a_black_box_is_enough():
     target = salmc.Target.from_numpy(lambda x: -0.5 * np.sum((x - 3.0) ** 2, axis=1), dim=2)
     sampler = salmc.fit(target, settings=QUICK, progress=False)
-    draws = sampler.sample(chains=8, draws=250, metropolis=True, progress=False)
+    draws = sampler.sample(chains=8, draws=250, progress=False)
     assert np.allclose(draws.positions.mean(axis=(0, 1)), 3.0, atol=0.2)
 
 
@@ -81,21 +81,14 @@ def test_a_target_that_fails_at_the_review_does_not_cost_the_kernel():
         raise RuntimeError("the telescope is closed")
 
     points = np.random.default_rng(0).normal(size=(200, 2))
-    learned = Learned(
+    sampler = salmc.Sampler(
         kernel=MLPKernel(jax.random.key(0), 2),
+        target=salmc.Target.from_numpy(fail, 2),
         whitening=Whitening.fit(jnp.asarray(points)),
         pool=points,
-        log_density=-0.5 * np.sum(points**2, axis=1),
-        start=points,
-        target=salmc.Target.from_numpy(fail, 2),
-        method="sal-mc",
-        settings=default_settings("mlp", 2),
-        details={},
-        history={},
-        seconds={},
-        warnings=(),
+        pool_log_density=-0.5 * np.sum(points**2, axis=1),
     )
-    (told,) = review(learned)
+    (told,) = review(sampler, points)
     assert told.startswith("The pool could not be checked")
     assert "the telescope is closed" in told
 
@@ -128,3 +121,35 @@ def test_bad_arguments_get_one_sentence(options, words):
 def test_a_target_is_needed():
     with pytest.raises(ArgumentError, match="`target`"):
         salmc.fit(None)
+
+
+@pytest.mark.parametrize("kernel", [Independent(2, centre=0.5, scale=1.5), Mirror(2)])
+def test_fit_and_sal_mc_train_a_foreign_exact_kernel_alike(kernel):
+    """By what it states, not by its name or class: a tractable one by likelihood."""
+    target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), 2)
+    settings = {"steps": 40, "pool_size": 512, "batch": 128, "chunk": 20}
+    samplers = [
+        salmc.fit(target, kernel=kernel, settings=settings, progress=False),
+        sal_mc(
+            target, kernel, settings=default_settings(kernel, 2).replace(**settings), progress=False
+        ),
+    ]
+    for sampler in samplers:
+        assert ("likelihood" in sampler.history) == kernel.tractable
+        assert ("adversarial" in sampler.history) == (not kernel.tractable)
+        assert "acceptance" in sampler.history
+        draws = sampler.sample(4, 50, progress=False)
+        assert draws.settings["exact"]
+    first, second = (jax.tree.leaves(sampler.kernel) for sampler in samplers)
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_samples_with_a_target_bind_it():
+    samples = np.random.default_rng(0).normal(size=(200, 2))
+    target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), 2)
+    sampler = salmc.fit(
+        target, method="al-mc", samples=samples, settings={"steps": 20, "batch": 64}, progress=False
+    )
+    assert sampler.target is target
+    assert sampler.sample(4, 20, progress=False).settings["exact"]

@@ -4,7 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from salmc.learning.moves import Proposals, evolve_slice, kernel_move, mixture_move
+from salmc.learning.mixture import mixture_move
+from salmc.learning.particles import Particles, Proposals, Slice, evolved, exact_ratio
+from salmc.metropolis import acceptance, log_ratio, taken
+from simple_kernels import Mirror
 
 _COUNT = 8000
 
@@ -30,47 +33,52 @@ def _statistics(points):
 
 
 def test_evolution_of_a_slice():
-    pool = _exact(2 * _COUNT)
-    points = pool[:_COUNT]
+    points = _exact(2 * _COUNT)
+    pool = Particles(points, _log_density(points), jnp.zeros((1, 1)))
     for i in range(3):
-        points, values, _ = evolve_slice(
-            jax.random.key(i), points, _log_density(points), pool, jnp.array(0), _log_density
-        )
-    assert np.mean(np.any(points != pool[:_COUNT], axis=1)) > 0.3
-    np.testing.assert_allclose(values, _log_density(points), atol=1e-4)
+        rows, _ = evolved(jax.random.key(i), pool, pool.rows(jnp.array(0), _COUNT), _log_density)
+        pool = pool.with_rows(rows)
+    assert np.mean(np.any(pool.points[:_COUNT] != points[:_COUNT], axis=1)) > 0.3
+    np.testing.assert_array_equal(pool.points[_COUNT:], points[_COUNT:])
+    np.testing.assert_allclose(pool.log_density, _log_density(pool.points), atol=1e-4)
     # Five standard errors; starting points count too, so that this is a little strict.
-    assert np.all(_statistics(points) < 5.0)
+    assert np.all(_statistics(pool.points[:_COUNT]) < 5.0)
 
 
-def test_kernel_move_is_exact_and_needs_the_proposal_density():
+def test_the_metropolis_rule_is_exact_and_needs_the_correction():
     points = _exact(_COUNT)
     noise = jax.random.normal(jax.random.key(1), points.shape)
     new = jnp.array([1.0, 0.3]) + 2.0 * noise
-    log_q = -0.5 * jnp.sum(noise**2, axis=1)
+    forward = -0.5 * jnp.sum(noise**2, axis=1)
     backward = -0.125 * jnp.sum((points - jnp.array([1.0, 0.3])) ** 2, axis=1)
-    proposals = Proposals(new, log_q, _log_density(new))
-    values = _log_density(points)
-    moved, _, probability = kernel_move(jax.random.key(2), points, values, proposals, backward)
-    assert np.mean(np.any(moved != points, axis=1)) > 0.2
-    assert np.all((probability >= 0) & (probability <= 1))
-    assert np.all(_statistics(moved) < 5.0)
-    none = jnp.zeros(_COUNT)
-    wrong, _, _ = kernel_move(
-        jax.random.key(2), points, values, proposals._replace(log_proposal=none), none
-    )
-    assert np.any(_statistics(wrong) > 5.0)
+    log_uniform = jnp.log1p(-jax.random.uniform(jax.random.key(2), (_COUNT,)))
+
+    def moved(correction):
+        ratio = log_ratio(_log_density(new), _log_density(points), correction)
+        assert np.all((acceptance(ratio) >= 0) & (acceptance(ratio) <= 1))
+        return jnp.where(taken(log_uniform, ratio)[:, None], new, points)
+
+    right = moved(backward - forward)
+    assert np.mean(np.any(right != points, axis=1)) > 0.2
+    assert np.all(_statistics(right) < 5.0)
+    assert np.any(_statistics(moved(0.0)) > 5.0)
 
 
-def test_kernel_move_at_zero_density():
-    points, new = jnp.zeros((3, 2)), jnp.ones((3, 2)).at[2, 0].set(jnp.nan)
-    values = jnp.array([-jnp.inf, -jnp.inf, 0.0])
-    proposals = Proposals(new, jnp.zeros(3), jnp.array([0.0, -jnp.inf, jnp.nan]))
-    moved, values, probability = kernel_move(
-        jax.random.key(0), points, values, proposals, jnp.zeros(3)
-    )
-    np.testing.assert_array_equal(probability, [1.0, 0.0, 0.0])
-    np.testing.assert_array_equal(moved, [[1, 1], [0, 0], [0, 0]])
-    assert values[0] == 0.0
+def test_the_metropolis_rule_where_something_is_not_finite():
+    old = jnp.array([-jnp.inf, -jnp.inf, 0.0, 0.0, 0.0, 0.0, 0.0])
+    new = jnp.array([0.0, -jnp.inf, -jnp.inf, 0.0, 0.0, 0.0, 0.0])
+    correction = jnp.array([0.0, 0.0, 0.0, jnp.inf, jnp.nan, -jnp.inf, 0.0])
+    finite = jnp.array([True, True, True, True, True, True, False])
+    ratio = log_ratio(new, old, correction, finite)
+    np.testing.assert_array_equal(acceptance(ratio), [1, 0, 0, 0, 0, 0, 0])
+
+
+def test_the_ratio_of_proposals_that_are_not_finite_is_zero():
+    points = jnp.zeros((2, 2))
+    real = Slice(points, jnp.zeros(2), jnp.array(0))
+    proposals = Proposals(points.at[1, 0].set(jnp.nan), jnp.zeros(2), jnp.zeros(2))
+    ratio = exact_ratio(Mirror(2), real, proposals, None)
+    np.testing.assert_array_equal(acceptance(ratio), [1, 0])
 
 
 def test_mixture_move_corrects_the_weights_of_modes():

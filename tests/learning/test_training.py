@@ -30,9 +30,9 @@ def test_flow_learns_two_modes(two_modes, flow, flow_settings):
     np.testing.assert_allclose(learned.pool.std(axis=0), [2.062, 0.5], rtol=error)
     assert abs(np.mean(learned.pool[:, 0] > 0) - 0.5) < 0.5 * error
     np.testing.assert_allclose(
-        learned.log_density, two_modes.log_densities(jnp.asarray(learned.pool)), atol=1e-3
+        learned.pool_log_density, two_modes.log_densities(jnp.asarray(learned.pool)), atol=1e-3
     )
-    draws = learned.sampler().sample(16, 200, metropolis=True, progress=False)
+    draws = learned.sample(16, 200, progress=False)
     assert np.mean(draws.accepted) > 0.7
 
 
@@ -42,8 +42,10 @@ def test_mlp_reduces_the_discrepancy(two_modes, mlp, mlp_settings):
 
     def discrepancy(kernel):
         start = jax.random.normal(jax.random.key(1), (1000, 2))
-        outputs = kernel.propose_batch(jax.random.key(2), start)
-        outputs = kernel.propose_batch(jax.random.key(3), outputs)
+        outputs = start
+        for seed in (2, 3):
+            noise = jax.random.normal(jax.random.key(seed), (1000, kernel.noise_dim))
+            outputs = kernel.propose(outputs, noise).points
         exact = np.random.default_rng(0).normal(size=(1000, 2)) * 0.5
         exact[::2, 0] -= 2.0
         exact[1::2, 0] += 2.0
@@ -78,7 +80,7 @@ def test_the_literal_scheme_runs(two_modes, mlp, mlp_settings):
 def test_refresh_by_outputs(two_modes, mlp, mlp_settings):
     settings = mlp_settings.replace(refresh=0.2, refresh_end=0.5, steps=40)
     learned = sal_mc(two_modes, mlp, settings=settings, progress=False)
-    assert np.all(np.isfinite(learned.log_density))
+    assert np.all(np.isfinite(learned.pool_log_density))
 
 
 def test_every_term_at_once_on_a_conditional_flow(two_modes, flow_settings):
@@ -107,7 +109,7 @@ def test_given_samples(flow, mlp, mlp_settings):
     )
     # A Gaussian in whitened coordinates: −E log q ≥ 1 + log 2π = 2.84.
     assert learned.history["figure"][-1] == pytest.approx(2.84, abs=0.3)
-    draws = learned.sampler().sample(8, 100, progress=False)
+    draws = learned.sample(8, 100, progress=False)
     np.testing.assert_allclose(draws.positions.mean(axis=(0, 1)), [3, 3], atol=0.5)
 
 

@@ -1,6 +1,5 @@
 """Chains in groups: the same numbers whoever computes them, and nothing lost when a group fails."""
 
-import dataclasses
 import threading
 
 import jax
@@ -9,11 +8,8 @@ import numpy as np
 import pytest
 
 from salmc.kernels.whitening import Whitening
-from salmc.sampling.block import Block
-from salmc.sampling.launch import launch
-from salmc.sampling.metropolis import ChainState
-from salmc.sampling.ready import group_count
-from salmc.sampling.side_by_side import side_by_side
+from salmc.sampling.executor import Block, InTurn, Threads, group_count
+from salmc.sampling.sampler import Sampler
 from salmc.target import Target
 from simple_kernels import Autoregressive, Breaking
 
@@ -21,10 +17,13 @@ START = np.random.default_rng(0).standard_normal((32, 2))
 NORMAL = Target(lambda x: -0.5 * jnp.sum(x**2), 2)
 
 
-def ready(kernel, target=NORMAL, chains=32, draws=64, **options):
-    settings = {"seed": 1, "metropolis": True, "tries": 1, "start": START[:chains], **options}
-    whitening = Whitening.fit(jnp.asarray(START))
-    return launch(kernel, whitening, target, START, chains=chains, draws=draws, **settings)[0]
+def ready(kernel, target=NORMAL, chains=32, draws=64, metropolis=True, executor=None, **options):
+    sampler = Sampler(kernel, target, Whitening.fit(jnp.asarray(START)), START)
+    return sampler.begin(chains, draws, 1, metropolis, 1, START[:chains], executor, **options)[0]
+
+
+def on_threads(run):
+    return isinstance(run.executor, Threads)
 
 
 @pytest.mark.parametrize(
@@ -36,24 +35,20 @@ def test_groups_have_one_size_and_are_not_small(chains, groups):
 
 
 @pytest.mark.parametrize("metropolis", [True, False])
-def test_each_group_is_what_its_chains_would_be_alone(metropolis):
+def test_chains_are_the_same_alone_in_groups_on_threads_and_in_turn(metropolis):
     kernel = Autoregressive(2, pull=0.5, scale=0.9)
     both = ready(kernel, metropolis=metropolis)
-    assert both.threads
+    assert on_threads(both)
     assert both.groups == 2
     together = Block.join(list(both.blocks()))
-    for group in range(2):
-        rows = slice(16 * group, 16 * (group + 1))
-        alone = dataclasses.replace(
-            both,
-            start=ChainState(*(values[rows] for values in both.start)),
-            key=jax.random.fold_in(both.key, group),
-        )
-        assert alone.groups == 1
-        expected = Block.join(list(alone.blocks()))
-        np.testing.assert_array_equal(together.positions[:, rows], expected.positions)
-        np.testing.assert_array_equal(together.log_density[:, rows], expected.log_density)
-        np.testing.assert_array_equal(together.accepted[:, rows], expected.accepted)
+    in_turn = ready(kernel, metropolis=metropolis, executor=InTurn())
+    alone = ready(kernel, metropolis=metropolis, chains=16)
+    assert alone.groups == 1
+    for other, chains in ((in_turn, 32), (alone, 16)):
+        expected = Block.join(list(other.blocks()))
+        np.testing.assert_array_equal(together.positions[:, :chains], expected.positions)
+        np.testing.assert_array_equal(together.log_density[:, :chains], expected.log_density)
+        np.testing.assert_array_equal(together.accepted[:, :chains], expected.accepted)
     # Two groups with one key would make the same moves from different points.
     moves = together.positions[1:] - 0.5 * together.positions[:-1]
     assert not np.any(moves[:, :16] == moves[:, 16:])
@@ -87,12 +82,12 @@ def called(function):
 def test_groups_take_turns_where_python_is_called(target):
     kernel = Autoregressive(2, pull=0.5, scale=0.9)
     in_turn, at_once = ready(kernel, target), ready(kernel)
-    assert not in_turn.threads
-    assert at_once.threads
+    assert not on_threads(in_turn)
+    assert on_threads(at_once)
     made, expected = (Block.join(list(chains.blocks())) for chains in (in_turn, at_once))
     np.testing.assert_allclose(made.positions, expected.positions, rtol=1e-5, atol=1e-6)
     # Forward passes do not call it.
-    assert ready(kernel, target, metropolis=False, densities=False).threads
+    assert on_threads(ready(kernel, target, metropolis=False))
 
 
 class WithNumbers(Autoregressive):
@@ -104,8 +99,9 @@ class WithNumbers(Autoregressive):
         super().__init__(2, pull=0.5, scale=0.9)
         self.numbers = np.zeros(2)
 
-    def propose(self, key, x):
-        return super().propose(key, x) + self.numbers
+    def propose_with_density(self, points, noise):
+        new, log_q = super().propose_with_density(points, noise)
+        return new + self.numbers, log_q
 
 
 def test_groups_compute_in_the_precision_of_whoever_asks():
@@ -113,7 +109,7 @@ def test_groups_compute_in_the_precision_of_whoever_asks():
         target = Target(lambda x: -0.5 * jnp.sum(x**2), 2)
         chains = ready(WithNumbers(), target)
         made = Block.join(list(chains.blocks()))
-    assert chains.threads
+    assert on_threads(chains)
     assert made.positions.dtype == np.float64
     np.testing.assert_allclose(
         made.log_density, -0.5 * np.sum(made.positions**2, axis=-1), rtol=1e-12
@@ -124,7 +120,7 @@ def test_settings_for_finding_errors_hold_in_groups_too():
     kernel = Autoregressive(2, pull=0.5, scale=0.9)
     with jax.debug_nans(True):
         # JAX looks for NaN on the thread that it was asked to.
-        assert not ready(kernel).threads
+        assert not on_threads(ready(kernel))
     usual = Block.join(list(ready(kernel, draws=2).blocks()))
     with jax.disable_jit():
         slow = Block.join(list(ready(kernel, draws=2).blocks()))
@@ -149,7 +145,7 @@ def test_an_error_in_one_is_raised_and_what_came_before_it_was_given():
         yield 1
         raise ValueError("broken")
 
-    items = side_by_side([iter([1, 2, 3]), fails()])
+    items = Threads().run([iter([1, 2, 3]), fails()])
     assert next(items) == [1, 1]
     with pytest.raises(ValueError, match="broken"):
         next(items)
@@ -157,7 +153,7 @@ def test_an_error_in_one_is_raised_and_what_came_before_it_was_given():
 
 def test_no_thread_is_left_behind_by_those_who_stop_early():
     before = set(threading.enumerate())
-    items = side_by_side([iter(range(10)), iter(range(10))])
+    items = Threads().run([iter(range(10)), iter(range(10))])
     assert next(items) == [0, 0]
     items.close()
     for thread in set(threading.enumerate()) - before:
@@ -173,7 +169,7 @@ def test_who_stops_early_does_not_wait_for_the_rest():
         go_on.wait(30)
         ended.append(True)
 
-    items = side_by_side([slow(), slow()])
+    items = Threads().run([slow(), slow()])
     assert next(items) == [0, 0]
     items.close()
     assert ended == []
@@ -185,5 +181,5 @@ def test_each_iterator_keeps_to_one_thread():
         for _ in range(20):
             yield threading.get_ident()
 
-    columns = zip(*side_by_side([threads(), threads(), threads()]), strict=True)
+    columns = zip(*Threads().run([threads(), threads(), threads()]), strict=True)
     assert len({frozenset(column) for column in columns}) == 3

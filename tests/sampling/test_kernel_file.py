@@ -13,7 +13,8 @@ import salmc.kernels
 from salmc.errors import ArgumentError, OutputError, TargetError
 from salmc.kernels.whitening import Whitening
 from salmc.sampling import kernel_file
-from salmc.sampling.sampler import Sampler, load
+from salmc.sampling.sampler import Sampler
+from salmc.sampling.saved import load
 from salmc.target import Target
 from salmc.targets import Mog2
 from simple_kernels import SIMPLE, Autoregressive, Implicit, Independent

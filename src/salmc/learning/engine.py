@@ -181,7 +181,8 @@ def train(
     done, good, chunks = int(state.step), state, 0
     data = None if feed is None else feed(done)
     report.start(method.title, settings.steps)
-    report.advance(done)
+    if done:
+        report.advance(done)
     try:
         with record.timed("compile"):
             nothing = advance_chunk(traced, state, steps_key, jnp.array(0), data)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from salmc.learning.critic import Critic
-from salmc.learning.losses import (
+from salmc.learning.objective import (
     adversarial_critic_loss,
     adversarial_kernel_loss,
     cross_covariance,

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from salmc.kernels.whitening import Whitening
-from salmc.sampling.block import Block
-from salmc.sampling.launch import Tally, launch
-from salmc.sampling.ready import block_length
+from salmc.sampling.executor import Block, block_length
+from salmc.sampling.sampler import Sampler
+from salmc.sampling.tally import Tally
 from salmc.target import Target
 from salmc.targets import Banana, Gaussian, Mog6, Ring
 from simple_kernels import Autoregressive, Breaking, Claiming, Implicit, Independent
@@ -38,12 +38,11 @@ POOR = {
 }
 
 
-def run(kernel, target, whitening, start, **options):
+def run(kernel, target, whitening, start, draws=STEPS, seed=1, metropolis=True, tries=1):
     """(positions, log density, accepted) of shape (step, chain, …)."""
-    settings = {"draws": STEPS, "seed": 1, "metropolis": True, "tries": 1, **options}
-    ready, _ = launch(
-        kernel, whitening, target, np.asarray(start), chains=len(start), start=start, **settings
-    )
+    sampler = Sampler(kernel, target, whitening, np.asarray(start))
+    chains = len(start)
+    ready, _ = sampler.begin(chains, draws, seed, metropolis, tries, start, densities=True)
     return Block.join(list(ready.blocks())), ready
 
 
@@ -81,9 +80,9 @@ def test_the_ratio_of_an_implicit_kernel_is_not_exact_and_says_so():
     target, whitening, start = exact_start("gaussian")
     made, ready = run(Implicit(2, pull=0.9, scale=0.3), target, whitening, start)
     assert largest_z(target, start, made.positions[-1]) > 2 * LIMIT
-    tally = Tally()
+    tally = Tally(ready)
     tally.add(made)
-    assert any(warning.startswith("not exact") for warning in tally.warnings(ready))
+    assert any(warning.startswith("not exact") for warning in tally.warnings())
 
 
 @pytest.mark.parametrize(
@@ -96,7 +95,7 @@ def test_draws_do_not_depend_on_blocks_and_log_densities_are_theirs(case, metrop
     options = {"metropolis": metropolis, "tries": tries}
     long, ready = run(kernel, target, whitening, start[:8], draws=128, **options)
     usual = ready.length
-    monkeypatch.setattr("salmc.sampling.ready.BLOCK_PROPOSALS", 128)
+    monkeypatch.setattr("salmc.sampling.executor.BLOCK_PROPOSALS", 128)
     short, other = run(kernel, target, whitening, start[:8], draws=47, **options)
     assert other.length < usual
     np.testing.assert_array_equal(short.accepted, long.accepted[:47])
@@ -160,3 +159,33 @@ def test_a_chain_that_starts_where_the_density_is_zero_leaves_at_once():
     whitening = Whitening.fit(jax.random.normal(jax.random.key(0), (100, 2)))
     made, _ = run(Independent(2), target, whitening, start, draws=64)
     assert np.all(made.positions[-1, :, 0] > 0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "metropolis"),
+    [
+        (Independent(2, centre=0.7, scale=1.3), True),
+        (Autoregressive(2, pull=0.5), True),
+        (Autoregressive(2, pull=0.5), False),
+    ],
+)
+def test_init_and_step_are_what_sample_runs(kernel, metropolis):
+    """`scan` of `step` over keys that belong to a chain gives the draws of `sample`."""
+    target, whitening, start = exact_start("gaussian")
+    sampler = Sampler(kernel, target, whitening, np.asarray(start))
+    options = {"metropolis": metropolis, "start": np.asarray(start[:4]), "progress": False}
+    draws = sampler.sample(4, 20, seed=3, **options)
+    transition = sampler.transition(metropolis=metropolis)
+    chain_key = jax.random.split(jax.random.key(3))[1]
+
+    @jax.jit
+    def chain(number, position):
+        key = jax.random.fold_in(chain_key, number)
+        keys = jax.vmap(lambda t: jax.random.fold_in(key, t))(jnp.arange(20, dtype=jnp.uint32))
+        return jax.lax.scan(lambda s, k: transition.step(k, s), transition.init(position), keys)[1]
+
+    made = jax.vmap(chain)(jnp.arange(4, dtype=jnp.uint32), start[:4])
+    # Sums in another order round in another way: some 1e-7 of positions of size 5.
+    np.testing.assert_allclose(made.position, draws.positions, rtol=1e-4, atol=1e-4)
+    if metropolis:
+        np.testing.assert_array_equal(made.accepted, draws.accepted)

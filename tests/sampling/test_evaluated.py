@@ -1,4 +1,4 @@
-"""The log density of draws, which forward passes leave for later."""
+"""The log density of draws, which forward passes leave to who asks for it."""
 
 import dataclasses
 
@@ -31,27 +31,32 @@ def test_forward_passes_do_not_call_the_target():
     target, seen = counted()
     pool = np.asarray(jax.random.normal(jax.random.key(0), (100, 2)))
     sampler = Sampler(Independent(2), target, Whitening.fit(jnp.asarray(pool)), pool)
-    draws = sampler.sample(chains=4, draws=64, progress=False)
+    draws = sampler.sample(chains=4, draws=64, metropolis=False, progress=False)
+    assert draws.log_density is None
     assert seen[0] == 0
     expected = -0.5 * np.sum(draws.positions**2, axis=2)
-    np.testing.assert_allclose(draws.log_density, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(draws.evaluated().log_density, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_is_computed_once():
+def test_is_computed_when_asked_for_and_a_copy_computes_nothing(tmp_path):
     target, seen = counted()
     draws = Draws(POSITIONS, None, seconds=1.0, target=target)
+    copy = dataclasses.replace(draws, seconds=2.0)
+    assert copy.log_density is None
+    assert Draws.load(copy.save(tmp_path / "draws.zarr")).log_density is None
     assert seen[0] == 0
-    first = draws.log_density
-    np.testing.assert_allclose(first, EXPECTED, rtol=1e-5)
+    known = draws.evaluated()
+    np.testing.assert_allclose(known.log_density, EXPECTED, rtol=1e-5)
     asked = seen[0]
-    assert draws.log_density is first
+    assert known.evaluated() is known
+    assert dataclasses.replace(known, seconds=2.0).log_density is known.log_density
     assert seen[0] == asked >= 15
 
 
 def test_batches_cover_every_draw_once(monkeypatch):
-    monkeypatch.setattr("salmc.sampling.deferred._BATCH", 4)
+    monkeypatch.setattr("salmc.sampling.draws._BATCH", 4)
     target, _ = counted()
-    draws = Draws(POSITIONS, None, seconds=1.0, target=target)
+    draws = Draws(POSITIONS, None, seconds=1.0, target=target).evaluated()
     np.testing.assert_allclose(draws.log_density, EXPECTED, rtol=1e-5)
 
 
@@ -64,11 +69,11 @@ def test_what_is_given_stays():
 
 
 def test_without_a_target_it_is_not_known():
-    assert np.all(np.isnan(Draws(POSITIONS, None, seconds=1.0).log_density))
+    assert np.all(np.isnan(Draws(POSITIONS, None, seconds=1.0).evaluated().log_density))
 
 
 def test_a_target_that_fails_leaves_a_warning_and_the_draws(monkeypatch, tmp_path):
-    monkeypatch.setattr("salmc.sampling.deferred._BATCH", 5)
+    monkeypatch.setattr("salmc.sampling.draws._BATCH", 5)
     calls = []
 
     def fail(points):
@@ -78,13 +83,14 @@ def test_a_target_that_fails_leaves_a_warning_and_the_draws(monkeypatch, tmp_pat
         return -0.5 * np.sum(np.asarray(points) ** 2, axis=1)
 
     draws = Draws(POSITIONS, None, seconds=1.0, target=Target.from_numpy(fail, 2))
+    draws = draws.evaluated()
     np.testing.assert_allclose(draws.log_density[0], EXPECTED[0], rtol=1e-5)
     assert np.all(np.isnan(draws.log_density[1:]))
     (told,) = draws.warnings
     assert told.startswith("The target failed at 5 of 15 draws: ")
     assert "the telescope is closed" in told
     loaded = Draws.load(draws.save(tmp_path / "draws.zarr"))
-    assert loaded.warnings == draws.warnings
+    assert loaded.warnings == draws.warnings == dataclasses.replace(draws, seconds=2.0).warnings
 
 
 def test_draws_where_the_density_is_zero_are_told_in_the_summary():

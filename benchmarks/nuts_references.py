@@ -2,7 +2,7 @@
 
 For each posterior two independent runs of 32 chains must agree within their standard errors and
 have no divergence and an R-hat below 1.005; their pooled moments are written to
-`src/salmc/experiments/references/`.
+`src/salmc_paper/measures/references/`.
 """
 
 import json
@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-import salmc.experiments
+import salmc_paper.measures
 from benchmarks.common import record
 from salmc.diagnostics import ess_bulk, rhat
-from salmc.experiments.nuts import nuts
-from salmc.experiments.references import REFERENCES, disagreement, measured
 from salmc.sampling.atomic import new_file
 from salmc.sampling.draws import Draws
 from salmc.targets import load_target
+from salmc_paper.measures.nuts import nuts
+from salmc_paper.measures.references import REFERENCES, disagreement, measured
 
 DRAWS, SEEDS = 4000, (1, 2)
 LARGEST_ERROR = 0.005
@@ -29,7 +29,7 @@ of 62 degrees) exceeds this with a probability of about 1.5e-3."""
 
 def main() -> None:
     """Run, check, write."""
-    folder = Path(salmc.experiments.__file__).parent / "references"
+    folder = Path(salmc_paper.measures.__file__).parent / "references"
     folder.mkdir(exist_ok=True)
     results = {}
     for name in REFERENCES:

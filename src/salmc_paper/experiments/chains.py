@@ -7,8 +7,10 @@ import numpy as np
 
 from salmc.sampling.draws import Draws
 from salmc.sampling.sampler import Sampler
-from salmc_paper.experiments.training import label, not_interrupted, trained, training_seconds
-from salmc_paper.harness.jobs import Context, Job, Plan
+from salmc_paper.experiments.regressions import reference_moments
+from salmc_paper.experiments.training import label, trained, training_seconds
+from salmc_paper.harness.jobs import Context, Job, Plan, not_interrupted
+from salmc_paper.harness.timing import take_turns
 from salmc_paper.measures.judging import POINTS, SUBSETS, discrepancy_floor, judge_chains
 from salmc_paper.measures.problems import find_target
 
@@ -60,14 +62,21 @@ def floor(target: str, *, chains: int, draws: int) -> Job:
 
 
 def timed_draws(sampler: Sampler, *, chains: int, draws: int, seed: int, metropolis: bool) -> Draws:
-    """Draws with the median time of a few runs; the first of them compiles."""
-    options: dict[str, Any] = {"metropolis": metropolis, "progress": False}
-    runs = [sampler.sample(chains, draws, seed, **options) for _ in range(TIMED)]
-    for run in runs:
-        not_interrupted(run.warnings)
-    seconds = float(np.median([run.seconds for run in runs]))
-    compiling = max(run.compile_seconds for run in runs)
-    return dataclasses.replace(runs[0], seconds=seconds, compile_seconds=compiling)
+    """Draws with the median time of a few runs, which is without compilation."""
+
+    def run() -> Draws:
+        made = sampler.sample(chains, draws, seed, metropolis=metropolis, progress=False)
+        not_interrupted(made.warnings)
+        return made
+
+    timed = take_turns({"chains": run}, turns=TIMED, untimed=0, clock=told_seconds)["chains"]
+    compiling = max(made.compile_seconds for made in timed.results)
+    return dataclasses.replace(timed.results[0], seconds=timed.median, compile_seconds=compiling)
+
+
+def told_seconds(draws: Draws) -> float:
+    """What draws say that sampling took, without compilation."""
+    return draws.seconds
 
 
 def _kernel_chains(context: Context) -> dict[str, Any]:
@@ -83,9 +92,6 @@ def _kernel_chains(context: Context) -> dict[str, Any]:
     )
     moments: tuple[Any, ...] = ()
     if sampler.target.statistic_moments is None:
-        # Only here: the other module needs this one.
-        from salmc_paper.experiments.regressions import reference_moments
-
         moments = reference_moments(context["target"])
     seconds, compiling = training_seconds(train)
     return {

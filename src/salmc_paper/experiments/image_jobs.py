@@ -12,8 +12,14 @@ from salmc.errors import DataError, OutputError
 from salmc.images.pictures import save_gif, save_png, sheet, strip
 from salmc.images.sampler import ImageSampler, load
 from salmc.images.settings import ImageSettings
-from salmc_paper.experiments.training import not_interrupted
-from salmc_paper.harness.jobs import Context, Job, NotAvailableError, Product, Record
+from salmc_paper.harness.jobs import (
+    Context,
+    Job,
+    NotAvailableError,
+    Product,
+    Record,
+    not_interrupted,
+)
 
 VERSION = 1
 KERNEL = "salmc"

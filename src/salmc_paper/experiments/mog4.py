@@ -3,20 +3,18 @@
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from salmc.diagnostics import median_bandwidth, mmd_floor, mmd_squared, mode_weights
+from salmc.diagnostics import mode_weights
 from salmc.report import scatter, style
 from salmc_paper.display.drawing import density_panel
 from salmc_paper.display.tables import Table, median, number, percent, with_all
-from salmc_paper.experiments.training import not_interrupted
-from salmc_paper.harness.jobs import Context, Job, Plan, Product, Results
-from salmc_paper.measures.judging import exact_draws
-from salmc_paper.measures.problems import find_target
+from salmc_paper.harness.jobs import Context, Job, Plan, Product, Results, not_interrupted
+from salmc_paper.measures.judging import ExactSet
+from salmc_paper.measures.problems import find_target, particle_start
 
 TITLE = "Figure: particles on Mog4"
 PAPER = (
@@ -44,7 +42,6 @@ METHODS: dict[str, tuple[str, str, dict[str, float]]] = {
 """The last is eq. 12–14 without what salmc adds: birth and death, and the ratio as a ratio."""
 
 PARTICLES, STEPS = 400, 500
-START_VARIANCE = 2.5
 
 
 def jobs(plan: Plan) -> list[Job]:
@@ -145,22 +142,20 @@ def _run(context: Context) -> Product:
     target = find_target("mog4")
     _, name, settings = METHODS[context["method"]]
     size, seed = context["particles"], context["run"]
-    key = jax.random.key(100 + seed)
-    start = math.sqrt(START_VARIANCE) * jax.random.normal(key, (size, target.dim))
+    start = particle_start(size, target.dim, seed)
     draws = run(
         MOVERS[name](target, **settings), start, context["steps"], seed, keep=1, progress=False
     )
     not_interrupted(draws.warnings)
     cloud = draws.positions[:, -1]
-    exact = exact_draws(target, 2000)
-    bandwidth = median_bandwidth(exact)
+    exact = ExactSet.of(target)
     assert target.component_weights is not None
     weights = mode_weights(target.component(jnp.asarray(cloud)), target.component_weights)
     figures: dict[str, Any] = {
         "weights": weights.weights,
         "weight_error": weights.largest_error,
-        "mmd_squared": mmd_squared(cloud, exact, bandwidth),
-        "floor": mmd_floor(exact, size, len(exact), bandwidth),
+        "mmd_squared": exact.mmd_squared(cloud),
+        "floor": exact.floor(size),
         "seconds": draws.seconds,
     }
     return Product(figures, {"cloud": cloud})

@@ -1,20 +1,23 @@
 """Races: the samplers of one target, timed one after the other in one job.
 
-Times on a shared machine differ from hour to hour, so that rows of a table that were run apart
-cannot be compared in speed. Here learned kernels, A-NICE-MC and NUTS take turns within a few
-minutes. NUTS runs three times: as it comes, with a diagonal mass matrix and all chains in one
-program; with a dense one, which is better for a posterior with strong correlations; and with that
-and two threads, as our own chains have them, which few would take the trouble to do.
+Rows of a table that were run apart cannot be compared in speed. Here learned kernels, A-NICE-MC and
+NUTS take turns within a few minutes. NUTS runs three times: as it comes, with a diagonal mass
+matrix and all chains in one program; with a dense one, which is better for a posterior with strong
+correlations; and with that and two threads, as our own chains have them, which few would take the
+trouble to do.
 """
 
+import dataclasses
+import functools
 from typing import Any
 
-from salmc_paper.display.tables import DASH, Table, median, number
+from salmc_paper.display.tables import DASH, Table, number
 from salmc_paper.experiments import rows
-from salmc_paper.experiments.chains import TIMED, size, timed_draws
+from salmc_paper.experiments.chains import TIMED, size, timed_draws, told_seconds
 from salmc_paper.experiments.regressions import reference_moments, run_nuts
 from salmc_paper.experiments.training import trained, training_seconds
 from salmc_paper.harness.jobs import Context, Job, Plan, Record, Results
+from salmc_paper.harness.timing import take_turns
 from salmc_paper.measures.judging import judge_chains
 from salmc_paper.measures.problems import REGRESSIONS, TITLES, find_target
 
@@ -133,33 +136,30 @@ def _race(context: Context) -> dict[str, Any]:
     shape = {"chains": context["chains"], "draws": context["draws"]}
     records = {(r.job.arguments["method"], r.job.arguments["kernel"]): r for r in context.needed}
     samplers = {key: trained(record) for key, record in records.items()}
-    seconds: dict[str, list[float]] = {}
+    learned = {
+        title(method, kernel, metropolis): functools.partial(
+            timed_draws, samplers[method, kernel], seed=_STREAM, metropolis=metropolis, **shape
+        )
+        for method, kernel, metropolis in LEARNED
+    }
+    overheads = {
+        title(method, kernel, metropolis): training_seconds(records[method, kernel])[0]
+        for method, kernel, metropolis in LEARNED
+    }
+    nuts = {
+        told: functools.partial(run_nuts, target, warmup=warmup, seed=1, **shape, **options)
+        for told, options in (NUTS.items() if warmup is not None else ())
+    }
+    raced = take_turns(learned, turns=_TURNS, between=nuts, untimed=0, clock=told_seconds)
     racers: dict[str, dict[str, Any]] = {}
-
-    def learned_turn() -> None:
-        for method, kernel, metropolis in LEARNED:
-            told = title(method, kernel, metropolis)
-            draws = timed_draws(
-                samplers[method, kernel], seed=_STREAM, metropolis=metropolis, **shape
-            )
-            seconds.setdefault(told, []).append(draws.seconds)
-            if told not in racers:
-                overhead, _ = training_seconds(records[method, kernel])
-                judged = judge_chains(target, draws, *moments)
-                racers[told] = {**judged, "overhead_seconds": overhead}
-
-    learned_turn()
-    for told, options in NUTS.items():
-        if warmup is not None:
-            draws = run_nuts(target, warmup=warmup, seed=1, **shape, **options)
-            judged = judge_chains(target, draws, *moments)
-            overhead = float(draws.settings["warmup_seconds"])
-            racers[told] = {**judged, "overhead_seconds": overhead}
-        learned_turn()
-    for told, all_seconds in seconds.items():
-        middle = median(all_seconds)
-        speed = racers[told]["ess"] * context["chains"] / middle
-        racers[told].update(seconds=middle, all_seconds=all_seconds, ess_per_second=speed)
+    for told, turns in raced.items():
+        draws = dataclasses.replace(turns.results[0], seconds=turns.median)
+        judged = judge_chains(target, draws, *moments)
+        if told in learned:
+            judged.update(overhead_seconds=overheads[told], all_seconds=turns.seconds)
+        else:
+            judged["overhead_seconds"] = float(draws.settings["warmup_seconds"])
+        racers[told] = judged
     return {"racers": racers}
 
 

@@ -9,8 +9,8 @@ from salmc.diagnostics.prediction import predictive_accuracy
 from salmc.errors import DataError
 from salmc.sampling.draws import Draws
 from salmc.target import AbstractTarget
-from salmc_paper.experiments.training import label, not_interrupted, trained, training_seconds
-from salmc_paper.harness.jobs import Context, Job, NotAvailableError, Product
+from salmc_paper.experiments.training import label, trained, training_seconds
+from salmc_paper.harness.jobs import Context, Job, NotAvailableError, Product, not_interrupted
 from salmc_paper.measures.judging import judge_chains
 from salmc_paper.measures.problems import find_split, find_target
 from salmc_paper.measures.references import reference

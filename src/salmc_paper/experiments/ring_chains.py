@@ -6,14 +6,13 @@ import jax
 import numpy as np
 from matplotlib.figure import Figure
 
-from salmc.diagnostics import median_bandwidth, mmd_floor, mmd_squared
 from salmc.report import scatter, style
 from salmc_paper.display.drawing import density_panel
 from salmc_paper.display.tables import Table, number, percent
 from salmc_paper.experiments import rows
-from salmc_paper.experiments.training import label, not_interrupted, trained
-from salmc_paper.harness.jobs import Context, Job, Plan, Product, Results
-from salmc_paper.measures.judging import exact_draws
+from salmc_paper.experiments.training import label, trained
+from salmc_paper.harness.jobs import Context, Job, Plan, Product, Results, not_interrupted
+from salmc_paper.measures.judging import ExactSet
 from salmc_paper.measures.problems import find_target
 
 TITLE = "Figure: one chain or many on Ring"
@@ -117,8 +116,7 @@ def figure(results: Results) -> Figure | None:
 def _run(context: Context) -> Product:
     target = find_target("ring")
     sampler = trained(context.needed[0])
-    exact = exact_draws(target, 2000, 3)
-    bandwidth = median_bandwidth(exact)
+    exact = ExactSet.of(target, seed=3)
     measured: dict[str, list[float]] = {name: [] for name in _SETTINGS}
     arrays: dict[str, np.ndarray] = {}
     for seed in range(context["runs"]):
@@ -129,10 +127,9 @@ def _run(context: Context) -> Product:
         for name, draws in (("one", one), ("many", many)):
             not_interrupted(draws.warnings)
             cloud = draws.positions.reshape(-1, target.dim)
-            measured[name].append(mmd_squared(cloud, exact, bandwidth))
+            measured[name].append(exact.mmd_squared(cloud))
             if seed == 0:
                 arrays[name] = cloud
         if seed == 0:
             arrays["start"] = start
-    floor = mmd_floor(exact, DRAWS, len(exact), bandwidth)
-    return Product({**measured, "floor": floor}, arrays)
+    return Product({**measured, "floor": exact.floor(DRAWS)}, arrays)

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from salmc.diagnostics import autocorrelation, median_bandwidth
+from salmc.diagnostics import autocorrelation
 from salmc.report import style
 from salmc.sampling.draws import Draws
 from salmc.target import AbstractTarget
 from salmc_paper.experiments import rows
-from salmc_paper.experiments.training import not_interrupted, trained
-from salmc_paper.harness.jobs import Context, Job, Plan, Product
-from salmc_paper.measures.judging import exact_draws, judge_chains, mmd_path
+from salmc_paper.experiments.training import trained
+from salmc_paper.harness.jobs import Context, Job, Plan, Product, not_interrupted
+from salmc_paper.measures.judging import ExactSet, exact_draws, judge_chains, mmd_path
 from salmc_paper.measures.problems import find_target
 
 VERSION = 2
@@ -72,8 +72,7 @@ def _run(context: Context) -> Product:
     target = find_target(TARGET)
     draws = _draws(context, target)
     positions = np.asarray(draws.positions, dtype=float)
-    exact = exact_draws(target, 2000, 1)
-    bandwidth = median_bandwidth(exact)
+    exact = ExactSet.of(target, seed=1)
     count = positions.shape[1]
     moments = np.asarray(target.mean), np.asarray(target.std)
     flat = positions.reshape(-1, target.dim)
@@ -85,7 +84,7 @@ def _run(context: Context) -> Product:
     nearest = np.min(np.linalg.norm(flat[:, None] - centres, axis=2), axis=1)
     figures["between_modes"] = float(np.mean(nearest > 2.0))
     times = np.unique(np.geomspace(1, count, 40).round().astype(int))
-    paths = np.stack([mmd_path(chain, exact, bandwidth) for chain in positions])
+    paths = np.stack([mmd_path(chain, *exact) for chain in positions])
     arrays = {
         "cloud": flat[chosen],
         "times": times,

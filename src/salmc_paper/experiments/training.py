@@ -6,7 +6,14 @@ from typing import Any
 
 from salmc.errors import OutputError
 from salmc.sampling.sampler import Sampler, load
-from salmc_paper.harness.jobs import Context, Job, NotAvailableError, Product, Record
+from salmc_paper.harness.jobs import (
+    Context,
+    Job,
+    NotAvailableError,
+    Product,
+    Record,
+    not_interrupted,
+)
 from salmc_paper.measures.problems import find_target, split_words
 
 VERSION = 1
@@ -126,13 +133,3 @@ def _train(context: Context) -> Product:
         "warnings": list(sampler.warnings),
     }
     return Product(figures, files=(KERNEL,))
-
-
-def not_interrupted(warnings: tuple[str, ...]) -> None:
-    """Training and sampling end in good order on Ctrl-C; here their half is worth nothing.
-
-    Raises:
-        KeyboardInterrupt: if a warning tells of it.
-    """
-    if any(warning.startswith("Interrupted") for warning in warnings):
-        raise KeyboardInterrupt

@@ -84,6 +84,7 @@ class Job:
         settings: the library's defaults that the function takes without being told; JSON values.
         seconds: about what it takes on one quiet core, for the estimate at the start.
         support: whether results of the same target are judged by it, so that it is run with them.
+        entry: where its figures stand in a file of several jobs; no part of the key.
     """
 
     experiment: str
@@ -95,6 +96,12 @@ class Job:
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
     seconds: int | float = 10.0
     support: bool = False
+    entry: tuple[str, ...] | None = None
+
+    @property
+    def file_entry(self) -> tuple[str, ...]:
+        """Its entry, or its name where it has none."""
+        return (self.name,) if self.entry is None else self.entry
 
     @functools.cached_property
     def key(self) -> str:
@@ -192,6 +199,16 @@ class Results:
     def any_done(self) -> bool:
         """Whether anything can be shown."""
         return any(record.done for record in self.records)
+
+
+def not_interrupted(warnings: Iterable[str]) -> None:
+    """Training and sampling end in good order on Ctrl-C; their half is worth nothing to a job.
+
+    Raises:
+        KeyboardInterrupt: if a warning tells of it.
+    """
+    if any(warning.startswith("Interrupted") for warning in warnings):
+        raise KeyboardInterrupt
 
 
 def in_order(jobs: Iterable[Job]) -> list[Job]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from salmc.errors import SalmcError
 from salmc_paper.harness.jobs import Job, NotAvailableError, Record, in_order
 from salmc_paper.harness.progress import AbstractJobReporter, SilentJobReporter
-from salmc_paper.harness.store import Store, without_arrays
+from salmc_paper.harness.store import AbstractStore, without_arrays
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Cost:
     seconds: float
 
 
-def cost(jobs: Iterable[Job], store: Store) -> Cost:
+def cost(jobs: Iterable[Job], store: AbstractStore) -> Cost:
     """What running these jobs would take."""
     ordered = in_order(jobs)
     missing = [job for job in ordered if not store.read(job).done]
@@ -37,10 +37,11 @@ def cost(jobs: Iterable[Job], store: Store) -> Cost:
 
 def run_jobs(
     jobs: Iterable[Job],
-    store: Store,
+    store: AbstractStore,
     *,
     report: AbstractJobReporter | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    again: bool = False,
 ) -> list[Record]:
     """Run what has no result yet, and what that needs.
 
@@ -50,6 +51,7 @@ def run_jobs(
         report: told about each job.
         stopped: whether Ctrl-C was pressed. Training and sampling end early and in good order
             when it is, so their result is whole in form only: it is not kept.
+        again: run also what has a result, which is then replaced.
 
     Returns:
         A record of every job, in the order in which they ran, without arrays.
@@ -67,7 +69,7 @@ def run_jobs(
             needed = tuple(records[need.experiment, need.key] for need in job.needs)
             report.begin(job)
             record = store.read(job)
-            kept = record.done
+            kept = record.done and not again
             if not kept:
                 record = _run(job, needed, store, stopped)
             records[job.experiment, job.key] = without_arrays(record)
@@ -77,7 +79,9 @@ def run_jobs(
     return list(records.values())
 
 
-def _run(job: Job, needed: tuple[Record, ...], store: Store, stopped: Callable[[], bool]) -> Record:
+def _run(
+    job: Job, needed: tuple[Record, ...], store: AbstractStore, stopped: Callable[[], bool]
+) -> Record:
     for need in needed:
         if not need.done:
             # The root of it, in the same words, so that lists name it once.

@@ -10,6 +10,7 @@ A file that is damaged, or that no longer has its digest, counts as missing, so 
 computed again.
 """
 
+import abc
 import dataclasses
 import hashlib
 import json
@@ -31,8 +32,34 @@ FORMAT = 1
 _ARRAYS = "npz"
 
 
-class Store:
-    """Where results are kept.
+class AbstractStore(abc.ABC):
+    """Where results are kept; what the runner needs of it."""
+
+    @abc.abstractmethod
+    def context(self, job: Job, needed: tuple[Record, ...]) -> Context:
+        """What the job's function may use."""
+
+    @abc.abstractmethod
+    def read(self, job: Job) -> Record:
+        """The result; a record without one if it is missing, damaged or was never made."""
+
+    @abc.abstractmethod
+    def write(
+        self, job: Job, product: Product | dict[str, Any], seconds: float, cpu_seconds: float = 0.0
+    ) -> Record:
+        """Keep a result, and what it took.
+
+        Raises:
+            OutputError: if it cannot be written.
+        """
+
+    @abc.abstractmethod
+    def write_failure(self, job: Job, status: str, sentence: str) -> Record:
+        """Why there is no result; the job is tried again the next time."""
+
+
+class Store(AbstractStore):
+    """A folder with a file for each result, and others beside it.
 
     Args:
         folder: made when the first result is written.
@@ -46,20 +73,18 @@ class Store:
         return self.folder / job.experiment / f"{job.key}.{suffix}"
 
     def context(self, job: Job, needed: tuple[Record, ...]) -> Context:
-        """What the job's function may use; its folder is there."""
         folder = self.folder / job.experiment
         with output_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return Context(dict(job.arguments), needed, lambda suffix: self.place(job, suffix))
 
     def read(self, job: Job) -> Record:
-        """The result; a record without one if it is missing, damaged or was never made."""
-        content = _read_json(self.place(job, "json"))
+        content = read_json(self.place(job, "json"))
         if content is not None and content.get("arguments") == plain(job.arguments):
             record = self._whole(job, content)
             if record is not None:
                 return record
-        failure = _read_json(self.place(job, "failed.json"))
+        failure = read_json(self.place(job, "failed.json"))
         if failure is None:
             return Record(job)
         return Record(
@@ -72,11 +97,6 @@ class Store:
     def write(
         self, job: Job, product: Product | dict[str, Any], seconds: float, cpu_seconds: float = 0.0
     ) -> Record:
-        """Keep a result, and what it took.
-
-        Raises:
-            OutputError: if it cannot be written.
-        """
         if not isinstance(product, Product):
             product = Product(product)
         files = list(product.files)
@@ -113,7 +133,6 @@ class Store:
         return record
 
     def write_failure(self, job: Job, status: str, sentence: str) -> Record:
-        """Keep why there is no result; the job is tried again the next time."""
         content = {"status": status, "sentence": sentence, "when": time.strftime("%Y-%m-%d")}
         with output_errors(self.folder):
             self.place(job, "json").parent.mkdir(parents=True, exist_ok=True)
@@ -173,7 +192,8 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
     write_text(path, to_text(content, indent=1))
 
 
-def _read_json(path: Path) -> dict[str, Any] | None:
+def read_json(path: Path) -> dict[str, Any] | None:
+    """A JSON file; None if it is missing or damaged."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -6,7 +6,7 @@ can score the number of draws. Beside it stand MMD² against exact draws, or the
 against a long reference run where there are no exact draws.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from salmc.diagnostics import (
     density_ratio_acceptance,
     ess_known_moments,
     median_bandwidth,
+    mmd_floor,
     mmd_squared,
     mode_weights,
     moment_errors,
@@ -149,6 +150,32 @@ def mmd_path(points: np.ndarray, exact: np.ndarray, bandwidth: float) -> np.ndar
     count = np.arange(1, len(points) + 1)
     square = np.cumsum(added) / count**2 - 2.0 * np.cumsum(across) / count + truth
     return np.sqrt(np.maximum(square, 0.0))
+
+
+class ExactSet(NamedTuple):
+    """Exact draws that clouds of points are compared with, and the bandwidth that suits them.
+
+    Attributes:
+        points: the draws.
+        bandwidth: the median of their squared distances.
+    """
+
+    points: np.ndarray
+    bandwidth: float
+
+    @classmethod
+    def of(cls, target: AbstractTarget, n: int = POINTS, seed: int = 0) -> "ExactSet":
+        """Of a target that can be sampled exactly; see `exact_draws`."""
+        points = exact_draws(target, n, seed)
+        return cls(points, median_bandwidth(points))
+
+    def mmd_squared(self, points: np.ndarray) -> float:
+        """MMD² of a cloud, unbiased."""
+        return mmd_squared(points, self.points, self.bandwidth)
+
+    def floor(self, size: int) -> float:
+        """Which MMD² of `size` exact draws exceeds in 5 % of cases."""
+        return mmd_floor(self.points, size, len(self.points), self.bandwidth)
 
 
 def exact_draws(target: AbstractTarget, n: int, seed: int = 0) -> np.ndarray:

@@ -1,7 +1,9 @@
 """Targets by name, also the posterior of a random part of a data set."""
 
+import math
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
 from salmc.target import AbstractTarget
@@ -23,6 +25,10 @@ TITLES = {
     "australian": "Australian",
     "german": "German",
 }
+
+
+START_VARIANCE = 2.5
+"""Particles start from N(0, 2.5 I), as the paper's on Mog4."""
 
 
 class Split(NamedTuple):
@@ -69,6 +75,11 @@ def find_split(name: str, seed: int) -> Split:
         raise NotAvailableError(str(error)) from error
     target = LogisticRegression.of_table(training, name=f"{name}-split")
     return Split(target, np.asarray(test.features), np.asarray(test.labels))
+
+
+def particle_start(size: int, dim: int, seed: int) -> jax.Array:
+    """Particles at the start."""
+    return math.sqrt(START_VARIANCE) * jax.random.normal(jax.random.key(100 + seed), (size, dim))
 
 
 def split_words(split: int | None) -> str:

@@ -6,7 +6,7 @@ training and no tuning can look at them. `python -m benchmarks nuts_references` 
 
 import dataclasses
 import json
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from salmc.sampling.draws import Draws
 from salmc.target import AbstractTarget
 
 REFERENCES = ("heart", "australian", "german")
+FOLDER = Path(__file__).parent / "references"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -76,9 +77,9 @@ class Reference:
 def reference(name: str) -> Reference:
     """The shipped reference of "heart", "australian" or "german": all data, prior N(0, I)."""
     checks.choice("name", name, REFERENCES)
-    file = resources.files("salmc_paper.measures").joinpath("references", f"{name}.json")
     try:
-        return Reference.from_json(json.loads(file.read_text(encoding="utf-8")))
+        content = (FOLDER / f"{name}.json").read_text(encoding="utf-8")
+        return Reference.from_json(json.loads(content))
     except (OSError, json.JSONDecodeError) as error:
         raise DataError(
             f"The reference moments of {name} are missing or damaged. Install salmc anew."

@@ -1,15 +1,12 @@
-"""What each term of the objective buys: one change at a time, per target, seed 0.
+"""What each term of the objective buys: one change at a time, per target, seed 0."""
 
-Like `learned_kernels`, it adds each result as it comes and can be stopped and resumed.
-"""
+from typing import Any
 
-import json
+from benchmarks.trained_kernels import defaults, train
+from salmc_paper.harness.jobs import Context, Job
+from salmc_paper.measures.problems import find_target
 
-import salmc
-from benchmarks.common import RESULTS, record
-from benchmarks.learned_kernels import CHAINS, DRAWS, TARGETS, judge
-
-FLOW = {
+FLOW: dict[str, dict[str, Any]] = {
     "likelihood + regression (default)": {},
     "likelihood alone": {"regression": 0.0},
     "regression alone": {"likelihood": 0.0},
@@ -18,7 +15,7 @@ FLOW = {
     "all three": {"adversarial": 1.0},
     "default + W2 (closed, 0.1)": {"wasserstein": 0.1},
 }
-MLP = {
+MLP: dict[str, dict[str, Any]] = {
     "adversarial + decorrelation (default)": {},
     "adversarial alone": {"decorrelation": 0.0},
     "logistic form (the paper's)": {"adversarial_form": "logistic"},
@@ -27,24 +24,28 @@ MLP = {
     "refresh 1.0 (the paper's)": {"refresh": 1.0},
     "no calibration": {"calibrate": False},
 }
-NAMES = ("mog6", "ring5", "ring", "mog2")
+TARGETS = ("mog6", "ring5", "ring", "mog2")
 
 
-def main() -> None:
-    """Everything that is not there yet."""
-    path = RESULTS / "ablation.json"
-    result = json.loads(path.read_text()) if path.exists() else {}
-    for name in NAMES:
+def jobs() -> list[Job]:
+    """A training for each change, of each kernel, on each target."""
+    found = []
+    for target in TARGETS:
         for kernel, variants in (("flow", FLOW), ("mlp", MLP)):
             for label, changes in variants.items():
-                key = f"{name} | {kernel} | {label}"
-                if key in result:
-                    continue
-                target = TARGETS[name]()
-                sampler = salmc.fit(target, kernel=kernel, settings=changes, progress=False)
-                row: dict[str, object] = {}
-                for metropolis in (False, True) if kernel == "flow" else (False,):
-                    draws = sampler.sample(CHAINS, DRAWS, metropolis=metropolis, progress=False)
-                    row["exact" if metropolis else "forward"] = judge(target, draws)
-                result[key] = row
-                record("ablation", result)
+                arguments = {"target": target, "kernel": kernel, "changes": changes}
+                settings = defaults(2, kernel, **changes)
+                name = f"{target} | {kernel} | {label}"
+                found.append(
+                    Job("ablation", name, arguments, _run, settings=settings, seconds=60.0)
+                )
+    return found
+
+
+def _run(context: Context) -> dict[str, Any]:
+    kernel, changes = context["kernel"], context["changes"]
+    trained = train(find_target(context["target"]), kernel=kernel, settings=changes)
+    figures = {"forward": trained.judge(metropolis=False)}
+    if kernel == "flow":
+        figures["exact"] = trained.judge(metropolis=True)
+    return figures

@@ -1,34 +1,36 @@
 """The answer survives an affine change of the target, with default settings and start."""
 
-import jax
-import numpy as np
+from typing import Any
 
 import salmc
-from benchmarks.common import record
-from salmc.diagnostics import median_bandwidth, mmd_squared
-from salmc.targets import Affine, Mog4, Mog6, Ring
+from salmc.targets import Affine
+from salmc_paper.harness.jobs import Context, Job, not_interrupted
+from salmc_paper.measures.judging import ExactSet
+from salmc_paper.measures.problems import find_target
 
 CHANGES = ((0.0, 1.0), (50.0, 1.0), (50.0, 0.01), (50.0, 100.0))
+SEEDS = 5
 
 
-def main() -> None:
-    """MMD² after 1000 steps of 400 particles, start found by the search, seeds 0–4."""
-    result: dict[str, dict[str, list[float]]] = {}
-    for factory in (Mog6, Ring, Mog4):
-        rows: dict[str, list[float]] = {}
-        for shift, scale in CHANGES:
-            target = Affine(factory(), shift, scale)
-            reference = np.asarray(target.sample(jax.random.key(1000), 2000))
-            bandwidth = median_bandwidth(reference)
-            rows[f"shift {shift:g}, scale {scale:g}"] = [
-                mmd_squared(
-                    salmc.run(
-                        salmc.movers.AGSVGD(target), particles=400, seed=seed, progress=False
-                    ).sample(),
-                    reference,
-                    bandwidth,
-                )
-                for seed in range(5)
-            ]
-        result[factory().name] = rows
-    record("affine_change", result)
+def jobs() -> list[Job]:
+    """One for each target."""
+    return [
+        Job("affine_change", name, {"target": name, "particles": 400, "seeds": SEEDS}, _run)
+        for name in ("mog6", "ring", "mog4")
+    ]
+
+
+def _run(context: Context) -> dict[str, Any]:
+    """MMD² after 1000 steps, start found by the search."""
+    plain, rows = find_target(context["target"]), {}
+    for shift, scale in CHANGES:
+        target = Affine(plain, shift, scale)
+        exact = ExactSet.of(target)
+        values = []
+        for seed in range(context["seeds"]):
+            mover = salmc.movers.AGSVGD(target)
+            draws = salmc.run(mover, context["particles"], seed=seed, progress=False)
+            not_interrupted(draws.warnings)
+            values.append(exact.mmd_squared(draws.sample()))
+        rows[f"shift {shift:g}, scale {scale:g}"] = values
+    return rows

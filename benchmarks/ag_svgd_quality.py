@@ -5,43 +5,47 @@ paper's own scheme (no birth and death, plain density estimate, one bandwidth fr
 beside it, and the floor: 400 exact draws against 2000.
 """
 
-import jax
-import jax.numpy as jnp
-import numpy as np
+import statistics
+from typing import Any
 
 import salmc
-from benchmarks.common import record
-from salmc.diagnostics import median_bandwidth, mmd_squared
-from salmc.targets import Mog2, Mog4, Mog6, Ring, Ring5
+from salmc_paper.harness.jobs import Context, Job, not_interrupted
+from salmc_paper.measures.judging import ExactSet, exact_draws
+from salmc_paper.measures.problems import find_target, particle_start
 
-SEEDS = range(5)
+SEEDS = 5
+SCHEMES: dict[str, dict[str, Any]] = {
+    "seeds": {},
+    "without_birth_death_and_ratio": {"birth_death": 0.0, "ratio_limit": 0.0},
+}
 
 
-def main() -> None:
-    """Run and record."""
-    result: dict[str, object] = {}
-    for factory in (Mog2, Mog6, Ring, Ring5, Mog4):
-        target = factory()
-        reference = np.asarray(target.sample(jax.random.key(1000), 2000))
-        bandwidth = median_bandwidth(reference)
-        ours, plain, exact, seconds = [], [], [], []
-        for seed in SEEDS:
-            start = jnp.sqrt(2.5) * jax.random.normal(jax.random.key(100 + seed), (400, 2))
-            draws = salmc.run(
-                salmc.movers.AGSVGD(target), particles=start, seed=seed, progress=False
-            )
-            ours.append(mmd_squared(draws.sample(), reference, bandwidth))
-            seconds.append(draws.seconds)
-            paper = salmc.movers.AGSVGD(target, birth_death=0.0, ratio_limit=0.0)
-            draws = salmc.run(paper, particles=start, seed=seed, progress=False)
-            plain.append(mmd_squared(draws.sample(), reference, bandwidth))
-            draw = target.sample(jax.random.key(2000 + seed), 400)
-            exact.append(mmd_squared(draw, reference, bandwidth))
-        result[target.name] = {
-            "median": float(np.median(ours)),
-            "seeds": [float(value) for value in ours],
-            "without_birth_death_and_ratio": [float(value) for value in plain],
-            "400_exact_draws": [float(value) for value in exact],
-            "seconds": float(np.median(seconds)),
-        }
-    record("ag_svgd_quality", result)
+def jobs() -> list[Job]:
+    """One for each target."""
+    return [
+        Job("ag_svgd_quality", name, {"target": name, "particles": 400, "seeds": SEEDS}, _run)
+        for name in ("mog2", "mog6", "ring", "ring5", "mog4")
+    ]
+
+
+def _run(context: Context) -> dict[str, Any]:
+    target, size = find_target(context["target"]), context["particles"]
+    exact = ExactSet.of(target)
+    values: dict[str, list[float]] = {name: [] for name in (*SCHEMES, "400_exact_draws")}
+    seconds = []
+    for seed in range(context["seeds"]):
+        for name, settings in SCHEMES.items():
+            mover = salmc.movers.AGSVGD(target, **settings)
+            start = particle_start(size, target.dim, seed)
+            draws = salmc.run(mover, start, seed=seed, progress=False)
+            not_interrupted(draws.warnings)
+            values[name].append(exact.mmd_squared(draws.sample()))
+            if not settings:
+                seconds.append(draws.seconds)
+        floor = exact_draws(target, size, 2000 + seed)
+        values["400_exact_draws"].append(exact.mmd_squared(floor))
+    return {
+        "median": statistics.median(values["seeds"]),
+        **values,
+        "seconds": statistics.median(seconds),
+    }

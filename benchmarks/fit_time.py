@@ -3,56 +3,56 @@
 Then the same in another process that finds the programs of the first on disk.
 """
 
+import functools
 import json
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from typing import Any
 
-from benchmarks.common import record
+from salmc_paper.harness.jobs import Context, Job
+from salmc_paper.harness.processes import measured_apart
 
 TARGET = "mog2"
-KERNELS = ("flow", "mlp")
 
 
-def main() -> None:
-    """Each kernel in processes of its own, so that everything is compiled anew at first."""
-    result = {}
-    for kernel in KERNELS:
+def jobs() -> list[Job]:
+    """All processes in one: the second of each kernel needs the programs of the first."""
+    arguments = {"target": TARGET, "kernels": ["flow", "mlp"]}
+    return [Job("fit_time", "first and second fit", arguments, _run, entry=(), seconds=300.0)]
+
+
+def _run(context: Context) -> dict[str, Any]:
+    figures = {}
+    for kernel in context["kernels"]:
         with tempfile.TemporaryDirectory() as folder:
             for programs in ("compiled", "on disk"):
-                command = [sys.executable, "-m", "benchmarks.fit_time", kernel, folder]
-                told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-                result[f"{kernel}, programs {programs}"] = json.loads(told.splitlines()[-1])
-    record("fit_time", result)
+                figures[f"{kernel}, programs {programs}"] = measured_apart(
+                    __name__, context["target"], kernel, folder
+                )
+    return figures
 
 
-def measure(kernel: str, folder: str) -> dict[str, Any]:
+def measure(name: str, kernel: str, folder: str) -> dict[str, Any]:
     """A first fit, chains, and a second fit."""
     import salmc
+    from benchmarks.trained_kernels import CHAINS, DRAWS, train
     from salmc.targets.loading import load_target
 
     salmc.remember_programs(folder)
-    target = load_target(TARGET)
-
-    def fit(seed: int) -> tuple[float, Any]:
-        began = time.perf_counter()
-        sampler = salmc.fit(target, kernel=kernel, seed=seed, progress=False)
-        return time.perf_counter() - began, sampler
-
-    first, sampler = fit(0)
-    draws = sampler.sample(32, 2000, metropolis=kernel == "flow", progress=False)
-    again = sampler.sample(32, 2000, 1, metropolis=kernel == "flow", progress=False)
-    second, _ = fit(1)
+    target = load_target(name)
+    first = train(target, kernel=kernel, seed=0)
+    sample = functools.partial(
+        first.sampler.sample, CHAINS, DRAWS, metropolis=kernel == "flow", progress=False
+    )
+    draws, again = sample(), sample(1)
+    second = train(target, kernel=kernel, seed=1)
     share = critic_share(target) if kernel == "mlp" else 0.0  # the flow has no critic by default
     return {
         "critic_share_of_training": share,
-        "first_fit_seconds": first,
-        "parts": sampler.seconds,
-        "steps": int(sampler.history["step"][-1]),
-        "second_fit_seconds": second,
+        "first_fit_seconds": first.seconds,
+        "parts": first.sampler.seconds,
+        "steps": int(first.sampler.history["step"][-1]),
+        "second_fit_seconds": second.seconds,
         "sampling_compile_seconds": draws.compile_seconds,
         "seconds_of_64000_draws": again.seconds,
     }
@@ -61,15 +61,15 @@ def measure(kernel: str, folder: str) -> dict[str, Any]:
 def critic_share(target: Any, turns: int = 3, steps: int = 1000) -> float:
     """The part of a step of the MLP kernel that is the critic's, by steps with three of them."""
     import salmc
+    from salmc_paper.harness.timing import take_turns
 
-    seconds: dict[int, list[float]] = {1: [], 3: []}
-    for turn in range(turns + 1):
-        for critic_steps, taken in seconds.items():
-            settings = {"critic_steps": critic_steps, "steps": steps, "patience": 0}
-            sampler = salmc.fit(target, kernel="mlp", settings=settings, seed=turn, progress=False)
-            if turn:  # the first one compiles
-                taken.append(sampler.seconds["training"])
-    one, three = (statistics.median(taken) for taken in seconds.values())
+    def fit(critic_steps: int) -> salmc.Sampler:
+        settings = {"critic_steps": critic_steps, "steps": steps, "patience": 0}
+        return salmc.fit(target, kernel="mlp", settings=settings, progress=False)
+
+    contenders = {str(count): functools.partial(fit, count) for count in (1, 3)}
+    timed = take_turns(contenders, turns=turns, clock=lambda sampler: sampler.seconds["training"])
+    one, three = timed["1"].median, timed["3"].median
     return (three - one) / 2 / one
 
 

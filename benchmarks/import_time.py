@@ -1,34 +1,30 @@
 """`import salmc`, alone and with `fit`, against `import jax, equinox`, in fresh interpreters."""
 
-import subprocess
-import sys
-import time
+import functools
+from typing import Any
 
-from benchmarks.common import record
+from salmc_paper.harness.jobs import Context, Job
+from salmc_paper.harness.processes import fresh_python
+from salmc_paper.harness.timing import take_turns
 
-ROUNDS = 5
-
-
-def seconds(statement: str) -> float:
-    """Wall time of a fresh interpreter that runs the statement."""
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", statement], check=True)
-    return time.perf_counter() - began
+STATEMENTS = {
+    "salmc": "import salmc",
+    "salmc, fit": "from salmc import fit",
+    "jax, equinox": "import jax, equinox",
+}
 
 
-def main() -> None:
+def jobs() -> list[Job]:
+    """All contenders in one."""
+    return [Job("import_time", "import salmc", {"turns": 5}, _run, entry=())]
+
+
+def _run(context: Context) -> dict[str, Any]:
     """Wanted: a ratio of at most 2, all of it loaded."""
-    alone, ours, theirs = [], [], []
-    for _ in range(ROUNDS):
-        theirs.append(seconds("import jax, equinox"))
-        alone.append(seconds("import salmc"))
-        ours.append(seconds("from salmc import fit"))
-    record(
-        "import_time",
-        {
-            "salmc": min(alone),
-            "salmc, fit": min(ours),
-            "jax, equinox": min(theirs),
-            "ratio": min(ours) / min(theirs),
-        },
-    )
+    contenders = {
+        name: functools.partial(fresh_python, "-c", statement)
+        for name, statement in STATEMENTS.items()
+    }
+    timed = take_turns(contenders, turns=context["turns"], untimed=0)
+    seconds = {name: turns.best for name, turns in timed.items()}
+    return {**seconds, "ratio": seconds["salmc, fit"] / seconds["jax, equinox"]}

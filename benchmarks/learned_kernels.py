@@ -1,13 +1,6 @@
-"""Learned kernels with the defaults of `salmc.fit`: ESS, bias and cost, seeds 0–4.
+"""Learned kernels with the defaults of `salmc.fit`: ESS, bias and cost, seeds 0–4."""
 
-32 chains × 2000 draws. Each result is added to `results/learned_kernels.json` as it comes, and what
-is there already is not run again, so `python -m benchmarks learned_kernels` can be stopped and
-resumed. MMD² is the mean over ten subsets of 2000 draws against as many sets of 2000 exact draws,
-so that its own noise is small; the truth judges here, and only here.
-"""
-
-import json
-import time
+import functools
 from typing import Any
 
 import jax
@@ -15,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 import salmc
-from benchmarks.common import RESULTS, record
-from salmc.diagnostics import ess_known_moments, median_bandwidth, mmd_squared, rhat
+from benchmarks.trained_kernels import CHAINS, defaults, train
 from salmc.targets import Banana, EightSchools, Gaussian, GaussianMixture, Mog2, Mog6, Ring, Ring5
+from salmc_paper.harness.jobs import Context, Job
+from salmc_paper.measures.problems import SYNTHETIC
 
 SEEDS = range(5)
-CHAINS, DRAWS, SUBSETS = 32, 2000, 10
 EFFECTIVE = (1e4, 1e5, 1e6)
 
 
@@ -72,78 +65,31 @@ TARGETS = {
 }
 
 
-PAPER = ("ring", "mog2", "mog6", "ring5")
-"""The targets of the paper's first table; they come first."""
+def jobs() -> list[Job]:
+    """The targets of the paper's first table come first."""
+    others = [name for name in TARGETS if name not in SYNTHETIC]
+    wanted = [(n, k, s) for k in ("flow", "mlp") for n in SYNTHETIC for s in SEEDS]
+    wanted += [(n, k, s) for s in SEEDS for k in ("flow", "mlp") for n in others]
+    return [_job(*one) for one in wanted]
 
 
-def discrepancy(target: salmc.AbstractTarget, draws: np.ndarray) -> float:
-    """Mean MMD² over subsets."""
-    generator = np.random.default_rng(0)
-    values = []
-    for i in range(SUBSETS):
-        exact = np.asarray(target.sample(jax.random.key(5000 + i), 2000))
-        chosen = generator.choice(len(draws), 2000, replace=False)
-        values.append(mmd_squared(draws[chosen], exact, median_bandwidth(exact)))
-    return float(np.mean(values))
+def _job(name: str, kernel: str, seed: int) -> Job:
+    arguments = {"target": name, "kernel": kernel, "seed": seed}
+    settings = defaults(_dimension(name), kernel)
+    words = f"{name} {kernel} {seed}"
+    return Job("learned_kernels", words, arguments, _run, settings=settings, seconds=60.0)
 
 
-def judge(target: salmc.AbstractTarget, draws: salmc.Draws) -> dict[str, Any]:
-    """ESS with the bias figures beside it."""
-    moments = target.statistic_moments
-    flat = draws.positions.reshape(-1, target.dim)
-    values = np.asarray(target.statistic(jnp.asarray(flat)))
-    paths = values.reshape(CHAINS, DRAWS, -1)
-    ess = float(np.min(ess_known_moments(paths, moments.mean, moments.std)))
-    result: dict[str, Any] = {
-        "ess": ess,
-        "mmd_squared": discrepancy(target, flat),
-        "rhat": float(np.max(rhat(draws.positions))),
-        "mean_error": float(np.max(np.abs(flat.mean(0) - target.mean) / target.std)),
-        "sd_ratio": [float(value) for value in (flat.std(0) / target.std)],
-        "sample_seconds": draws.seconds,
-        "sample_compile_seconds": draws.compile_seconds,
-        "ess_per_second": ess * CHAINS / draws.seconds,
-        "acceptance": None if draws.accepted is None else float(np.mean(draws.accepted)),
-        "trustworthy": draws.summary().verdict.trustworthy,
-        "verdict": draws.summary().verdict.sentences[:2],
-    }
-    if target.component_weights is not None:
-        labels = np.asarray(target.component(jnp.asarray(flat)))
-        weights = np.bincount(labels, minlength=len(target.component_weights)) / len(labels)
-        result["weight_error"] = float(np.max(np.abs(weights - target.component_weights)))
-    return result
+@functools.cache
+def _dimension(name: str) -> int:
+    return TARGETS[name]().dim
 
 
-def run_one(name: str, kernel: str, seed: int) -> dict[str, Any]:
-    """Train, sample, judge."""
-    target = TARGETS[name]()
-    began = time.perf_counter()
-    sampler = salmc.fit(target, kernel=kernel, seed=seed, progress=False)
-    trained = time.perf_counter() - began
-    metropolis = kernel == "flow"
-    draws = sampler.sample(CHAINS, DRAWS, seed=seed, metropolis=metropolis, progress=False)
-    result = judge(target, draws)
-    rate = result["ess_per_second"]
-    overhead = trained + draws.compile_seconds
-    result["train_seconds"] = trained
-    result["train_parts"] = sampler.seconds
-    result["seconds_to_effective_draws"] = {f"{n:g}": overhead + n / rate for n in EFFECTIVE}
-    return result
-
-
-def main() -> None:
-    """Everything that is not there yet."""
-    path = RESULTS / "learned_kernels.json"
-    result = json.loads(path.read_text()) if path.exists() else {}
-    jobs = [(n, k, s) for k in ("flow", "mlp") for n in PAPER for s in SEEDS]
-    jobs += [(n, k, s) for s in SEEDS for k in ("flow", "mlp") for n in TARGETS if n not in PAPER]
-    for name, kernel, seed in jobs:
-        key = f"{name} {kernel} {seed}"
-        if key in result:
-            continue
-        result[key] = run_one(name, kernel, seed)
-        record("learned_kernels", result)
-
-
-if __name__ == "__main__":
-    main()
+def _run(context: Context) -> dict[str, Any]:
+    kernel, seed = context["kernel"], context["seed"]
+    trained = train(TARGETS[context["target"]](), kernel=kernel, seed=seed)
+    figures = trained.judge(metropolis=kernel == "flow", seed=seed)
+    overhead = trained.seconds + figures["compile_seconds"]
+    rate = figures["ess"] * CHAINS / figures["seconds"]
+    needed = {f"{n:g}": overhead + n / rate for n in EFFECTIVE}
+    return {**figures, **trained.costs, "seconds_to_effective_draws": needed}

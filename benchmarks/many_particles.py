@@ -5,41 +5,55 @@ cost that grows no faster than the square of the number of particles.
 """
 
 import json
-import subprocess
+import resource
 import sys
+from typing import Any
 
-from benchmarks.common import record
-
-CHILD = """
-import json, resource, sys, time
-import equinox as eqx, jax, jax.numpy as jnp, salmc
-method, count = sys.argv[1], int(sys.argv[2])
-target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=10)
-mover = salmc.movers.MOVERS[method](target)
-key = jax.random.key(0)
-start = 1.6 * jax.random.normal(key, (count, 10))
-step = eqx.filter_jit(mover.step)
-state, _ = jax.block_until_ready(step(key, mover.init(key, start)))
-began = time.perf_counter()
-state, _ = jax.block_until_ready(step(key, state))
-seconds = time.perf_counter() - began
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-finite = bool(jnp.all(jnp.isfinite(state.particles)))
-print(json.dumps({"seconds": seconds, "peak_gb": peak, "finite": finite}))
-"""
+from salmc_paper.harness.jobs import Context, Job
+from salmc_paper.harness.processes import measured_apart
 
 
-def main() -> None:
-    """Run and record."""
-    result: dict[str, dict[str, object]] = {}
-    for method in ("ag-svgd", "svgd"):
-        result[method] = {}
-        for count in (5000, 10000, 20000):
-            done = subprocess.run(
-                [sys.executable, "-c", CHILD, method, str(count)],
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            result[method][str(count)] = json.loads(done.stdout)
-    record("many_particles", result)
+def jobs() -> list[Job]:
+    """One for each method and number."""
+    return [
+        Job(
+            "many_particles",
+            f"{method}, {count} particles",
+            {"method": method, "particles": count},
+            _run,
+            entry=(method, str(count)),
+        )
+        for method in ("ag-svgd", "svgd")
+        for count in (5000, 10000, 20000)
+    ]
+
+
+def _run(context: Context) -> dict[str, Any]:
+    return measured_apart(__name__, context["method"], str(context["particles"]))
+
+
+def measure(method: str, count: int) -> dict[str, Any]:
+    """A step after one that compiles, and the peak memory of this process."""
+    import equinox as eqx
+    import jax
+    import jax.numpy as jnp
+
+    import salmc
+    from salmc_paper.harness.timing import take_turns
+
+    target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=10)
+    mover = salmc.movers.MOVERS[method](target)
+    key = jax.random.key(0)
+    step = eqx.filter_jit(mover.step)
+    state = mover.init(key, 1.6 * jax.random.normal(key, (count, 10)))
+    timed = take_turns({method: lambda: step(key, state)}, turns=1)[method]
+    moved, _ = timed.results[0]
+    return {
+        "seconds": timed.best,
+        "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+        "finite": bool(jnp.all(jnp.isfinite(moved.particles))),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))

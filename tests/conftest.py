@@ -8,7 +8,7 @@ import pytest
 from jaxtyping import install_import_hook
 
 # Before any import of salmc: only modules loaded after this are checked.
-install_import_hook("salmc", "beartype.beartype")
+install_import_hook(["salmc", "salmc_paper"], "beartype.beartype")
 
 from salmc.programs_on_disk import remember_programs  # noqa: E402
 

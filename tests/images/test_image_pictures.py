@@ -3,11 +3,7 @@ import pytest
 from PIL import Image
 
 from salmc.errors import ArgumentError, OutputError
-from salmc.images.classes import class_distribution, transition_matrix
-from salmc.images.neighbours import check_for_copies
 from salmc.images.pictures import save_gif, save_png, sheet, stacked, strip
-from salmc.report import style
-from salmc.report.image_figures import classes_figure, neighbours_figure
 
 
 def numbered(*axes, side=4, channels=1):
@@ -100,28 +96,3 @@ def test_bad_images_are_told():
         sheet(numbered(4).astype(float))
     with pytest.raises(ArgumentError, match="columns"):
         sheet(numbered(4), columns=0)
-
-
-def test_figure_of_classes_shows_the_shares_and_the_transitions():
-    classes = np.array([[0, 1, 2, 0, 1, 2, 0, 0]])
-    with style.look():
-        figure = classes_figure(
-            {"chain": class_distribution(classes, 3)},
-            {"chain": transition_matrix(classes, 3)},
-            band=(0.2, 0.5),
-        )
-    bars, heat = figure.axes
-    heights = sorted(patch.get_height() for patch in bars.containers[0])
-    np.testing.assert_allclose(heights, [25, 25, 50])
-    assert [text.get_text() for text in heat.texts if text.get_text() == "67"] == ["67"]
-    np.testing.assert_allclose(heat.images[0].get_array(), 100 * transition_matrix(classes, 3))
-
-
-def test_figure_of_neighbours_says_whether_draws_are_copies():
-    generator = np.random.default_rng(0)
-    training, held_out = generator.integers(0, 256, (2, 100, 4, 4, 1), dtype=np.uint8)
-    with style.look():
-        copied = neighbours_figure(check_for_copies(training[:40], held_out, training))
-        fresh = neighbours_figure(check_for_copies(held_out[:40], held_out, training))
-    assert copied.axes[0].get_title(loc="left").endswith("draws are copies")
-    assert fresh.axes[0].get_title(loc="left").endswith("draws are not copies")

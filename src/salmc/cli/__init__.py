@@ -5,28 +5,28 @@ from typing import Annotated
 import typer
 
 from salmc.cli.compare import compare
+from salmc.cli.further import SETTINGS, FurtherCommands
 from salmc.cli.images import app as images
 from salmc.cli.lists import list_methods, list_targets
 from salmc.cli.remembering import remembering
-from salmc.cli.reproduce import reproduce
 from salmc.cli.run import run
 from salmc.cli.sample import sample
 from salmc.cli.show import show
 
 app = typer.Typer(
     name="salmc",
+    cls=FurtherCommands,
     help="Learned Bayesian sampling: move particles onto a density, and judge what came of it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=SETTINGS,
 )
 app.command("run")(remembering(run))
 app.command("sample")(remembering(sample))
 app.command("compare")(remembering(compare))
 app.command("show")(show)
-app.command("reproduce")(remembering(reproduce))
 app.add_typer(images, name="images")
 app.command("targets")(list_targets)
 app.command("methods")(list_methods)

@@ -1,7 +1,7 @@
 """Pictures made of images: a sheet of samples, a strip of chains, and the chains in motion.
 
 All of them are Pillow images, pixel for pixel: nothing is interpolated, so that what is seen is
-what was drawn. Pictures with axes are in `salmc.report.image_figures`.
+what was drawn.
 """
 
 import math

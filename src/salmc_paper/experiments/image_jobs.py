@@ -1,0 +1,149 @@
+"""The jobs that the two image experiments share: training a chain over images, and running it."""
+
+import contextlib
+import time
+from typing import Any
+
+import numpy as np
+
+from salmc.datasets.fetch import FOLDER_VARIABLE, user_folder
+from salmc.datasets.image_data import ImageData, load_images
+from salmc.errors import DataError, OutputError
+from salmc.images.pictures import save_gif, save_png, sheet, strip
+from salmc.images.sampler import ImageSampler, load
+from salmc.images.settings import ImageSettings
+from salmc_paper.harness.jobs import (
+    Context,
+    Job,
+    NotAvailableError,
+    Product,
+    Record,
+    not_interrupted,
+)
+
+VERSION = 1
+KERNEL = "salmc"
+_CHECKPOINT = "checkpoint.npz"
+
+NOISES = {0.5: "ξ ~ N(0, 0.5 I)", 0.0: "ξ = 0"}
+"""The paper's two settings: variance of the noise, and how it is written."""
+
+STRIP_CHAINS, STRIP_STEPS = 10, 50
+SHEET = 100
+
+
+def image_training(
+    data: str,
+    kernel: str,
+    seed: int,
+    *,
+    steps: int | None = None,
+    size: int | None = None,
+    colour: bool | None = None,
+    seconds: float,
+) -> Job:
+    """A job that trains a chain over images.
+
+    Args:
+        data: "mnist", "digits" or the name of a folder in the user's data folder.
+        kernel: "mlp" or "conv".
+        seed: of the training.
+        steps: fewer or more than the default.
+        size, colour: of images from a folder.
+        seconds: about what it takes.
+    """
+    arguments = {
+        "data": data,
+        "kernel": kernel,
+        "seed": seed,
+        "steps": steps,
+        "size": size,
+        "colour": colour,
+    }
+    name = f"train AL-MC, {kernel} kernel, on {data}, seed {seed}"
+    settings = ImageSettings().as_dictionary() | ({} if steps is None else {"steps": steps})
+    return Job("train-images", name, arguments, _train, VERSION, settings=settings, seconds=seconds)
+
+
+def trained(record: Record) -> ImageSampler:
+    """The chain of a training that is done."""
+    return load(record.folder_files[KERNEL])
+
+
+def images_of(arguments: dict[str, Any], split: str) -> ImageData:
+    """The images that a training's arguments name.
+
+    Raises:
+        NotAvailableError: if they are not on this machine and cannot be downloaded.
+    """
+    source = arguments["data"]
+    try:
+        folder = user_folder()
+        if source not in ("mnist", "digits"):
+            if folder is None or not (folder / source).is_dir():
+                raise NotAvailableError(
+                    f"There is no folder of images called {source}. Put it into a folder and name "
+                    f"that with the environment variable {FOLDER_VARIABLE}."
+                )
+            source = folder / source
+        return load_images(source, size=arguments["size"], colour=arguments["colour"], split=split)
+    except DataError as error:
+        raise NotAvailableError(str(error)) from error
+
+
+def run_chain(context: Context, sampler: ImageSampler) -> tuple[np.ndarray, dict[str, Any]]:
+    """Run the chain as the job's arguments say; the draws, and what running took."""
+    chains, draws = context["chains"], context["draws"]
+    options: dict[str, Any] = {"noise": context["noise"], "progress": False}
+    sampler.sample(chains, 1, **options)
+    began = time.perf_counter()
+    drawn = sampler.sample(chains, draws, seed=context["seed"], **options)
+    seconds = time.perf_counter() - began
+    if drawn.shape[1] < draws:
+        raise KeyboardInterrupt
+    return drawn, {"draws_per_second": chains * draws / seconds}
+
+
+def pictures_of(context: Context, draws: np.ndarray) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The strip as an array for the figure, and strip, sheet and film as files."""
+    shown = np.ascontiguousarray(draws[:STRIP_CHAINS, :STRIP_STEPS])
+    # Ends of as many chains, and where chains are few, draws far apart.
+    apart = max(1, draws.shape[1] * len(draws) // SHEET)
+    sample = draws[:, ::-1].reshape(-1, *draws.shape[2:])[::apart][:SHEET]
+    save_png(strip(shown), context.place("strip.png"))
+    save_png(sheet(sample), context.place("sheet.png"))
+    save_gif(shown, context.place("gif"), columns=5)
+    return {"strip": shown}, ["strip.png", "sheet.png", "gif"]
+
+
+def _train(context: Context) -> Product:
+    from salmc.images.train import train
+
+    data = images_of(context.arguments, "train")
+    checkpoint = context.place(_CHECKPOINT)
+    options: dict[str, Any] = {
+        "kernel": context["kernel"],
+        "steps": context["steps"],
+        "seed": context["seed"],
+        "checkpoint": checkpoint,
+        "resume": True,
+        "progress": False,
+    }
+    try:
+        sampler = train(data, **options)
+    except OutputError:
+        # A checkpoint that cannot be read, of a run that was killed: begin anew.
+        checkpoint.unlink(missing_ok=True)
+        sampler = train(data, **options)
+    not_interrupted(sampler.warnings)
+    sampler.save(context.place(KERNEL))
+    with contextlib.suppress(OSError):
+        checkpoint.unlink(missing_ok=True)
+    figures = {
+        "images": len(data.images),
+        "shape": list(data.shape),
+        "parts": sampler.seconds,
+        "steps": sampler.settings.get("steps"),
+        "warnings": list(sampler.warnings),
+    }
+    return Product(figures, files=(KERNEL,))

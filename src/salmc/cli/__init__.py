@@ -6,12 +6,12 @@ import typer
 
 from salmc.cli.compare import compare
 from salmc.cli.images import app as images
-from salmc.cli.lists import list_methods, list_targets
 from salmc.cli.remembering import remembering
 from salmc.cli.reproduce import reproduce
 from salmc.cli.run import run
 from salmc.cli.sample import sample
 from salmc.cli.show import show
+from salmc.cli.targets_and_methods import list_methods, list_targets
 
 app = typer.Typer(
     name="salmc",

@@ -60,7 +60,7 @@ def reproduce(
     """
     with one_sentence(debug=debug), Interrupts() as interrupts:
         from salmc import checks
-        from salmc.cli.ending import command_line
+        from salmc.cli.results import command_line
         from salmc.experiments.jobs import Plan, chosen
         from salmc.experiments.outcome import write_outcome
         from salmc.experiments.page import write_docs, write_page

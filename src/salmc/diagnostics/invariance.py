@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
-from salmc.diagnostics.arrays import PointsLike, as_points
+from salmc.diagnostics.point_sets import PointsLike, as_points
 from salmc.target import AbstractTarget
 
 _PILOT_STEPS = 12

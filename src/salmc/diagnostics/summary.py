@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from salmc import checks
-from salmc.diagnostics.evidence import Evidence
-from salmc.diagnostics.floor import StatisticWithFloor
-from salmc.diagnostics.measure import DrawsLike, measure
+from salmc.diagnostics.evidence import Evidence, measure
+from salmc.diagnostics.point_sets import StatisticWithFloor
 from salmc.diagnostics.verdict import Verdict, judge
 from salmc.json_values import plain
 
@@ -113,7 +112,7 @@ class Summary:
         return "\n".join([*lines, *self.verdict.sentences])
 
 
-def summarize(draws: DrawsLike, seed: int = 0) -> Summary:
+def summarize(draws: Any, seed: int = 0) -> Summary:
     """Measure draws and judge them.
 
     Args:

@@ -19,9 +19,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from salmc.compiled import RUNTIME_ERRORS, failure
-from salmc.diagnostics.arrays import subset
 from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.ksd import ksd_squared
+from salmc.diagnostics.point_sets import subset
 from salmc.diagnostics.verdict import DISCREPANCY_LIMIT
 from salmc.kernels.base import AbstractTractableKernel
 from salmc.kernels.whitening import Whitening

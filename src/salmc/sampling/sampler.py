@@ -12,7 +12,7 @@ import numpy as np
 
 from salmc import checks
 from salmc.compiled import RUNTIME_ERRORS, failure
-from salmc.diagnostics.arrays import subset
+from salmc.diagnostics.point_sets import subset
 from salmc.errors import OutputError, TargetError
 from salmc.json_values import plain
 from salmc.kernels.base import AbstractKernel

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from salmc.report import comparison, grid, run_pictures, scatter, style
+from salmc.report import comparison, density_grid, run_pictures, scatter, style
 from salmc.report.discrepancy import discrepancy_path
 from salmc.sampling.draws import Draws
 from salmc.target import Target
@@ -128,14 +128,14 @@ def test_the_users_matplotlib_settings_stay(tmp_path):
 
 def test_levels_hold_their_share_of_the_probability():
     x = np.linspace(-5, 5, 201)
-    heights = grid.levels(grid.plane(normal(2), x, x))
+    heights = density_grid.levels(density_grid.plane(normal(2), x, x))
     # For N(0, I) the region that holds m has the height 1 − m at its edge.
-    np.testing.assert_allclose(heights, 1 - np.array(grid.MASSES), atol=0.01)
+    np.testing.assert_allclose(heights, 1 - np.array(density_grid.MASSES), atol=0.01)
 
 
 def test_a_density_that_is_too_dear_is_left_out(monkeypatch):
-    monkeypatch.setattr(grid, "PATIENCE", 0.0)
-    assert grid.plane(normal(2), np.linspace(-5, 5, 101), np.linspace(-5, 5, 101)) is None
+    monkeypatch.setattr(density_grid, "PATIENCE", 0.0)
+    assert density_grid.plane(normal(2), np.linspace(-5, 5, 101), np.linspace(-5, 5, 101)) is None
     with style.look():
         scatter.figure(make_draws(normal(2), "particles"))
 
@@ -143,12 +143,14 @@ def test_a_density_that_is_too_dear_is_left_out(monkeypatch):
 @pytest.mark.parametrize("dim", [1, 2, 4])
 def test_comparison_with_a_method_that_could_not_run(tmp_path, dim):
     draws = make_draws(normal(dim), "particles", dim=dim)
-    entries = [
-        comparison.Entry("good", draws, -1e-4, 1e-3, True),
-        comparison.Entry("bad", draws, 0.3, 1e-3, False),
-        comparison.Entry("cannot", None, note="needs a gradient"),
-    ]
+
+    def reached(value, trustworthy):
+        judged = {"mmd": {"value": value, "floor": 1e-3}, "verdict": {"trustworthy": trustworthy}}
+        return comparison.Result(str(trustworthy), draws, judged)
+
+    cannot = comparison.Result("cannot", trouble="needs a gradient")
+    results = [reached(-1e-4, True), reached(0.3, False), cannot]
     with style.look():
-        style.save(comparison.figure(entries, "MMD²"), tmp_path / "comparison.png")
+        style.save(comparison.figure(results), tmp_path / "comparison.png")
     assert imread(tmp_path / "comparison.png").shape[1] > 600
-    assert comparison.figure(entries[2:], "MMD²") is None
+    assert comparison.figure([cannot]) is None

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import jax
 
     from salmc.movers.base import AbstractMover
-    from salmc.report.comparison_folder import Comparison, Result
+    from salmc.report.comparison import Result
+    from salmc.report.comparison_folder import Comparison
     from salmc.sampling.draws import Draws
     from salmc.target import AbstractTarget
 
@@ -147,7 +148,7 @@ def _start(
 
 def _result(name: str, make: "Callable[[], Draws]", *, debug: bool) -> "Result":
     """What one method reached; one that cannot work on this target says so in its line."""
-    from salmc.report.comparison_folder import Result
+    from salmc.report.comparison import Result
 
     try:
         draws = make()

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from salmc.report.comparison_folder import Comparison, Result
+    from salmc.report.comparison import Result
+    from salmc.report.comparison_folder import Comparison
     from salmc.sampling.folder import RunFolder
 
 MOST_ROWS = 30
@@ -112,7 +113,6 @@ def _comparison_cells(result: "Result") -> list[Text]:
     moments = figures.get("moments") or {}
     errors = [abs(v) for v in moments.get("mean_error", []) if v is not None]
     ratios = [v for v in moments.get("sd_ratio", []) if v is not None]
-    good = bool((figures.get("verdict") or {}).get("trustworthy"))
     return [
         _with_floor(figures.get("mmd") or {}),
         _with_floor(figures.get("ksd") or {}),
@@ -120,7 +120,7 @@ def _comparison_cells(result: "Result") -> list[Text]:
         Text(f"{min(ratios):.2f}–{max(ratios):.2f}" if ratios else "–"),
         Text(_number(figures.get("smallest_ess"))),
         _seconds(figures.get("seconds"), result.training_seconds),
-        Text("yes", style="bold green") if good else Text("no", style="bold red"),
+        Text("yes", style="bold green") if result.trustworthy else Text("no", style="bold red"),
     ]
 
 
@@ -129,7 +129,7 @@ def _troubles(result: "Result") -> list[str]:
     if not verdict:
         return [result.trouble or "not judged"]
     # The first sentence is the finding, which the table shows; the next says why.
-    return [] if verdict.get("trustworthy") else list(verdict.get("sentences", []))[1:2]
+    return [] if result.trustworthy else list(verdict.get("sentences", []))[1:2]
 
 
 def _with_floor(judged: dict[str, Any]) -> Text:

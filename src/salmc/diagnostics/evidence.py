@@ -24,7 +24,7 @@ from salmc.diagnostics.chain_statistics import (
 from salmc.diagnostics.coverage import missed_share
 from salmc.diagnostics.density_fit import fit_density
 from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
-from salmc.diagnostics.invariance import invariance_test
+from salmc.diagnostics.invariance import InvarianceTest, invariance_test
 from salmc.diagnostics.ksd import ksd_squared
 from salmc.diagnostics.mmd import median_bandwidth, mmd_floor, mmd_squared
 from salmc.diagnostics.point_sets import StatisticWithFloor, safe_scale, subset
@@ -59,16 +59,6 @@ class Coordinate:
     rhat: float | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Invariance:
-    """What exact Metropolis steps did to the sample; see `invariance_test`."""
-
-    p_value: float
-    effect: float
-    largest_spread_ratio: float
-    smallest_spread_ratio: float
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Evidence:
     """All that was measured. None stands for "not known here"."""
@@ -97,7 +87,7 @@ class Evidence:
     ksd: StatisticWithFloor | None = None
     ksd_kind: Literal["gradient", "gradient-free", "gradient-free, own reference"] | None = None
     mmd: StatisticWithFloor | None = None
-    invariance: Invariance | None = None
+    invariance: InvarianceTest | None = None
     moments: MomentErrors | None = None
     modes: ModeWeights | None = None
     missed: float | None = None
@@ -238,23 +228,17 @@ def _without_truth(
     """Discrepancies that need the unnormalised density alone."""
     some = subset(len(points), INVARIANCE_POINTS, np.random.default_rng(seed))
     moved = invariance_test(target, points[some], seed=seed)
-    invariance = Invariance(
-        moved.p_value,
-        moved.effect,
-        float(np.max(moved.spread_ratio)),
-        float(np.min(moved.spread_ratio)),
-    )
     if target.differentiable:
         scores = np.asarray(eqx.filter_jit(target.gradients)(jnp.asarray(points, dtype=float)))
         usable = np.all(np.isfinite(scores), axis=1)
         # A point without a score has zero density or worse: that is told apart in words.
         if np.sum(usable) >= 4:
             ksd = ksd_squared(points[usable], scores[usable].astype(np.float64), seed=seed)
-            return {"ksd": ksd, "ksd_kind": "gradient", "invariance": invariance}
+            return {"ksd": ksd, "ksd_kind": "gradient", "invariance": moved}
     # Points that Metropolis moved are as broad as p asks for, even if the sample collapsed.
     reference = fit_density(moved.moved, seed=seed)
     ksd = gradient_free_ksd_squared(points, values, reference=reference, seed=seed)
-    return {"ksd": ksd, "ksd_kind": "gradient-free", "invariance": invariance}
+    return {"ksd": ksd, "ksd_kind": "gradient-free", "invariance": moved}
 
 
 def _against_truth(

@@ -52,6 +52,11 @@ class InvarianceTest(NamedTuple):
     """log p there."""
 
     @property
+    def largest_spread_ratio(self) -> float:
+        """Of the coordinate that widened most."""
+        return float(np.max(self.spread_ratio))
+
+    @property
     def effect(self) -> float:
         """The largest change: of the mean, of log spread or of the mean log density."""
         with np.errstate(divide="ignore"):

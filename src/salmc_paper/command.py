@@ -60,7 +60,7 @@ def reproduce(
     """
     with one_sentence(debug=debug), Interrupts() as interrupts:
         from salmc import checks
-        from salmc.cli.ending import command_line
+        from salmc.cli.results import command_line
         from salmc_paper.harness.jobs import Plan, chosen
         from salmc_paper.harness.progress import JobBar, SilentJobReporter
         from salmc_paper.harness.runner import run_jobs

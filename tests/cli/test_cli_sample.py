@@ -38,7 +38,7 @@ def in_a_folder_with_kernels(tmp_path, monkeypatch):
 
 
 def test_a_run_folder_that_opens_again():
-    result = call("sample", "kernel.salmc", "--metropolis", "--tries", "2", "--seed", "3", *QUICK)
+    result = call("sample", "kernel.salmc", "--tries", "2", "--seed", "3", *QUICK)
     assert result.exit_code == 0, result.output
     run = open_run("out")
     assert run.draws.positions.shape == (8, 128, 2)
@@ -48,11 +48,25 @@ def test_a_run_folder_that_opens_again():
     assert run.diagnostics["verdict"]["sentences"][0] in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "exact"),
+    [
+        (["kernel.salmc"], True),
+        (["kernel.salmc", "--no-metropolis"], False),
+        (["own.salmc", "--target", "model.py:target"], False),
+    ],
+)
+def test_draws_are_exact_where_the_kernel_can(words, exact):
+    result = call("sample", *words, *QUICK)
+    assert result.exit_code == 0, result.output
+    assert open_run("out").settings["settings"]["exact"] is exact
+
+
 def test_draws_that_exceed_memory_are_streamed(monkeypatch):
     # By its module: in `salmc.cli`, `sample` is the command.
     monkeypatch.setattr(importlib.import_module("salmc.cli.sample"), "MEMORY_LIMIT", 1000)
     options = [*QUICK[:2], "--draws", "4_096", *QUICK[4:]]
-    result = call("sample", "kernel.salmc", "--metropolis", *options)
+    result = call("sample", "kernel.salmc", *options)
     assert result.exit_code == 0, result.output
     assert "All 4,096 draws of each chain are in out/all-draws.zarr" in result.stdout
     run = open_run("out")
@@ -82,7 +96,7 @@ def test_a_target_of_ones_own():
         (["absent.salmc"], "absent.salmc does not exist"),
         (["model.py"], "not a kernel file"),
         (["kernel.salmc", "--draws", "0"], "The `draws` argument"),
-        (["kernel.salmc", "--tries", "2"], "pass metropolis=True"),
+        (["kernel.salmc", "--no-metropolis", "--tries", "2"], "pass metropolis=True"),
         (["kernel.salmc", "--start", "elsewhere"], "The `start` argument"),
         (["own.salmc", "--metropolis", "--tries", "2", "--target", "mog2"], "The `tries` argument"),
     ],

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from salmc.datasets import fetch, mnist
-from salmc.datasets.digits import digits
-from salmc.datasets.image_data import load_images
+from salmc.datasets.image_data import digits, load_images
 from salmc.datasets.known_files import KNOWN_FILES
 from salmc.errors import ArgumentError, DataError
 

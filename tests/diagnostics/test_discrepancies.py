@@ -43,7 +43,7 @@ def test_mmd_of_shifted_gaussians():
 
 
 def test_mmd_in_blocks_equals_the_sums_written_out(monkeypatch):
-    import salmc.diagnostics.arrays as arrays
+    import salmc.diagnostics.point_sets as arrays
 
     x, y = normal(0, 37, 3), normal(1, 23, 3) + 100.0
     h = median_bandwidth(y)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from salmc.diagnostics import measure, summarize
+from salmc.diagnostics import evidence, summarize
 from salmc.sampling.draws import Draws
 from salmc.target import Target
 
@@ -18,8 +18,8 @@ TWO = np.array([[5.0, 0.0], [-5.0, 0.0]])
 @pytest.fixture(autouse=True)
 def fewer_points(monkeypatch):
     """All pairs of 700 points instead of 2000: the verdicts do not change, the tests are faster."""
-    monkeypatch.setattr(measure, "DISCREPANCY_POINTS", 700)
-    monkeypatch.setattr(measure, "INVARIANCE_POINTS", 500)
+    monkeypatch.setattr(evidence, "DISCREPANCY_POINTS", 700)
+    monkeypatch.setattr(evidence, "INVARIANCE_POINTS", 500)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from salmc.errors import OutputError
 from salmc.report.html import CAPTIONS, MOST_ROWS, render, write_html
-from salmc.report.write import PICTURES
+from salmc.report.run_pictures import PICTURES
 from salmc.sampling.draws import Draws
 from salmc.sampling.folder import write_run
 from salmc.target import Target

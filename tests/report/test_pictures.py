@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from salmc.report import comparison, grid, scatter, style, write
+from salmc.report import comparison, density_grid, run_pictures, scatter, style
 from salmc.report.discrepancy import discrepancy_path
 from salmc.sampling.draws import Draws
 from salmc.target import Target
@@ -40,7 +40,7 @@ def names(folder):
 )
 def test_all_that_apply_are_written(tmp_path, dim, kind):
     draws = make_draws(normal(dim), kind, dim=dim)
-    assert write.write_pictures(draws, tmp_path) == ()
+    assert run_pictures.write_pictures(draws, tmp_path) == ()
     expected = ["discrepancy.png", "draws.png", "trace.png"]
     assert names(tmp_path) == (["autocorrelation.png"] if kind == "chains" else []) + expected
     for file in tmp_path.iterdir():
@@ -50,7 +50,7 @@ def test_all_that_apply_are_written(tmp_path, dim, kind):
 
 
 def test_without_a_target_what_needs_none_is_drawn(tmp_path):
-    assert write.write_pictures(make_draws(None, "chains"), tmp_path) == ()
+    assert run_pictures.write_pictures(make_draws(None, "chains"), tmp_path) == ()
     assert names(tmp_path) == ["autocorrelation.png", "draws.png", "trace.png"]
 
 
@@ -82,10 +82,10 @@ def test_odd_values_do_not_stop_the_pictures(tmp_path):
     draws.log_density[:5] = -np.inf
     draws.positions[:, :, 1] = 2.0
     draws.positions[0, :, 0] = 1e20
-    assert write.write_pictures(draws, tmp_path) == ()
+    assert run_pictures.write_pictures(draws, tmp_path) == ()
     one = make_draws(normal(2), "particles", chains=2, draws=1)
     (tmp_path / "one").mkdir()
-    assert write.write_pictures(one, tmp_path / "one") == ()
+    assert run_pictures.write_pictures(one, tmp_path / "one") == ()
     assert names(tmp_path / "one") == ["draws.png"]
 
 
@@ -93,8 +93,8 @@ def test_a_failing_picture_is_a_warning(tmp_path, monkeypatch):
     def fail(draws):
         raise RuntimeError("no ink\nand more")
 
-    monkeypatch.setitem(write.PICTURES, "trace", fail)
-    troubles = write.write_pictures(make_draws(normal(2), "particles"), tmp_path)
+    monkeypatch.setitem(run_pictures.PICTURES, "trace", fail)
+    troubles = run_pictures.write_pictures(make_draws(normal(2), "particles"), tmp_path)
     assert troubles == ("The picture trace.png could not be drawn: no ink",)
     assert names(tmp_path) == ["discrepancy.png", "draws.png"]
 
@@ -103,8 +103,8 @@ def test_ctrl_c_leaves_out_the_rest(tmp_path, monkeypatch):
     def interrupt(draws):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(write.PICTURES, "trace", interrupt)
-    troubles = write.write_pictures(make_draws(normal(2), "particles"), tmp_path)
+    monkeypatch.setitem(run_pictures.PICTURES, "trace", interrupt)
+    troubles = run_pictures.write_pictures(make_draws(normal(2), "particles"), tmp_path)
     assert "Interrupted" in troubles[0]
     assert names(tmp_path) == ["draws.png"]
 
@@ -115,27 +115,27 @@ def test_a_half_written_picture_vanishes(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)
-    troubles = write.write_pictures(make_draws(None, "particles"), tmp_path)
+    troubles = run_pictures.write_pictures(make_draws(None, "particles"), tmp_path)
     assert "No space left on device" in troubles[0]
     assert names(tmp_path) == []
 
 
 def test_the_users_matplotlib_settings_stay(tmp_path):
     before = dict(matplotlib.rcParams)
-    write.write_pictures(make_draws(None, "particles"), tmp_path)
+    run_pictures.write_pictures(make_draws(None, "particles"), tmp_path)
     assert dict(matplotlib.rcParams) == before
 
 
 def test_levels_hold_their_share_of_the_probability():
     x = np.linspace(-5, 5, 201)
-    heights = grid.levels(grid.plane(normal(2), x, x))
+    heights = density_grid.levels(density_grid.plane(normal(2), x, x))
     # For N(0, I) the region that holds m has the height 1 − m at its edge.
-    np.testing.assert_allclose(heights, 1 - np.array(grid.MASSES), atol=0.01)
+    np.testing.assert_allclose(heights, 1 - np.array(density_grid.MASSES), atol=0.01)
 
 
 def test_a_density_that_is_too_dear_is_left_out(monkeypatch):
-    monkeypatch.setattr(grid, "PATIENCE", 0.0)
-    assert grid.plane(normal(2), np.linspace(-5, 5, 101), np.linspace(-5, 5, 101)) is None
+    monkeypatch.setattr(density_grid, "PATIENCE", 0.0)
+    assert density_grid.plane(normal(2), np.linspace(-5, 5, 101), np.linspace(-5, 5, 101)) is None
     with style.look():
         scatter.figure(make_draws(normal(2), "particles"))
 
@@ -143,12 +143,14 @@ def test_a_density_that_is_too_dear_is_left_out(monkeypatch):
 @pytest.mark.parametrize("dim", [1, 2, 4])
 def test_comparison_with_a_method_that_could_not_run(tmp_path, dim):
     draws = make_draws(normal(dim), "particles", dim=dim)
-    entries = [
-        comparison.Entry("good", draws, -1e-4, 1e-3, True),
-        comparison.Entry("bad", draws, 0.3, 1e-3, False),
-        comparison.Entry("cannot", None, note="needs a gradient"),
-    ]
+
+    def reached(value, trustworthy):
+        judged = {"mmd": {"value": value, "floor": 1e-3}, "verdict": {"trustworthy": trustworthy}}
+        return comparison.Result(str(trustworthy), draws, judged)
+
+    cannot = comparison.Result("cannot", trouble="needs a gradient")
+    results = [reached(-1e-4, True), reached(0.3, False), cannot]
     with style.look():
-        style.save(comparison.figure(entries, "MMD²"), tmp_path / "comparison.png")
+        style.save(comparison.figure(results), tmp_path / "comparison.png")
     assert imread(tmp_path / "comparison.png").shape[1] > 600
-    assert comparison.figure(entries[2:], "MMD²") is None
+    assert comparison.figure([cannot]) is None

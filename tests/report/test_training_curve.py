@@ -6,7 +6,7 @@ import pytest
 from matplotlib.image import imread
 
 from salmc.kernels.whitening import Whitening
-from salmc.report import style, training, write
+from salmc.report import run_pictures, style, training
 from salmc.sampling.draws import Draws
 from salmc.sampling.sampler import Sampler
 from simple_kernels import Independent
@@ -48,5 +48,5 @@ def test_one_chunk_is_enough_and_none_is_not():
 def test_it_is_written_with_the_other_pictures(tmp_path):
     draws = Draws(np.zeros((2, 3, 2)) + POOL[:2, None], np.zeros((2, 3)), 1.0)
     sampler = make({"step": STEPS, "kernel_loss": FALLING, "acceptance": [0.1, 0.5, 0.9]})
-    assert write.write_pictures(draws, tmp_path, sampler) == ()
+    assert run_pictures.write_pictures(draws, tmp_path, sampler) == ()
     assert (tmp_path / "training.png").exists()

@@ -7,11 +7,11 @@ import typer
 from salmc.cli.compare import compare
 from salmc.cli.further import SETTINGS, FurtherCommands
 from salmc.cli.images import app as images
-from salmc.cli.lists import list_methods, list_targets
 from salmc.cli.remembering import remembering
 from salmc.cli.run import run
 from salmc.cli.sample import sample
 from salmc.cli.show import show
+from salmc.cli.targets_and_methods import list_methods, list_targets
 
 app = typer.Typer(
     name="salmc",

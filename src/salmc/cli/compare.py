@@ -7,25 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from salmc.cli.console import (
-    BAD_INPUT,
-    INTERRUPTED,
-    Interrupts,
-    complain,
-    one_sentence,
-    output,
-    reason,
-)
-from salmc.cli.ending import judge
-from salmc.cli.run import STEPS, move
-from salmc.cli.train import Plan, draw, learn, learning_settings
+from salmc.cli import options as shared
+from salmc.cli.console import BAD_INPUT, Interrupts, complain, one_sentence, reason
+from salmc.cli.results import Results, choose_folder, judge
+from salmc.cli.run import move
+from salmc.cli.train_and_draw import Plan, draw, learn, learning_settings
 from salmc.errors import ArgumentError, SalmcError
 
 if TYPE_CHECKING:
     import jax
 
     from salmc.movers.base import AbstractMover
-    from salmc.report.comparison_folder import Comparison, Result
+    from salmc.report.comparison import Result
+    from salmc.report.comparison_folder import Comparison
     from salmc.sampling.draws import Draws
     from salmc.target import AbstractTarget
 
@@ -40,48 +34,34 @@ def compare(
         ),
     ] = "sal-mc,ag-svgd,a-svgd,svgd,sgld",
     particles: Annotated[int, typer.Option(help="Number of particles or chains.")] = 400,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of steps.", show_default=f"as the kernel needs; {STEPS} for movers"
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same draws.")] = 0,
+    steps: shared.Steps = None,
+    seed: shared.Seed = 0,
     start: Annotated[
         str, typer.Option(help="auto, or normal:V for a start from N(0, V I).")
     ] = "auto",
     keep: Annotated[int, typer.Option(help="About how many of the steps to keep.")] = 200,
-    out: Annotated[
-        Path | None, typer.Option(help="The folder to write.", show_default="runs/…")
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a folder that salmc wrote.")
-    ] = False,
-    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no picture.")] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print the folder's name only.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    out: shared.Out = None,
+    overwrite: shared.Overwrite = False,
+    no_plots: shared.NoPlots = False,
+    quiet: shared.Quiet = False,
+    debug: shared.Debug = False,
 ) -> None:
     """Run several methods on one target and compare them; movers begin from the same start."""
     with one_sentence(debug=debug, spec=target), Interrupts() as interrupts:
         from salmc import checks
-        from salmc.cli import tables
-        from salmc.cli.options import parse_start
-        from salmc.cli.place import choose_folder, write_somewhere
+        from salmc.cli.tables import print_comparison
         from salmc.report.comparison_folder import Comparison, write_comparison
-        from salmc.sampling.atomic import check_place
-        from salmc.sampling.folder import is_ours
         from salmc.targets.loading import load_target
 
-        mover_steps = STEPS if steps is None else steps
+        mover_steps = shared.MOVER_STEPS if steps is None else steps
         for name, value, least in (("steps", mover_steps, 1), ("keep", keep, 1), ("seed", seed, 0)):
             checks.integer(name, value, least)
         checks.integer("particles", particles, 2)
-        variance = parse_start(start)
+        variance = shared.parse_start(start)
         contenders = [_contender(name, seed, steps) for name in _split(methods)]
-        folder = choose_folder(out, ("compare", target))
-        check_place(folder, overwrite=overwrite, ours=is_ours)
+        folder = choose_folder(out, "compare", target)
+        place = Results(folder, interrupts, overwrite, not no_plots, quiet)
+        place.check_place()
         loaded = load_target(target)
         beginning: Any = None
         if not all(isinstance(contender, Plan) for _, contender in contenders):
@@ -90,15 +70,7 @@ def compare(
         def draws_of(contender: "Plan | type[AbstractMover]") -> "Draws":
             if isinstance(contender, Plan):
                 return _learn(contender, loaded, quiet=quiet)
-            return move(
-                contender(loaded),
-                beginning,
-                mover_steps,
-                seed,
-                keep,
-                quiet=quiet,
-                interrupts=interrupts,
-            )
+            return move(contender(loaded), beginning, mover_steps, seed, keep, place)
 
         results = []
         for label, contender in contenders:
@@ -117,27 +89,15 @@ def compare(
         if all(result.draws is None for result in results):
             _stop_without_draws(compared, interrupts)
 
-        def write(place: Path) -> Path:
+        def write(where: Path) -> Path:
             written, trouble = write_comparison(
-                compared, place, plots=not no_plots, overwrite=overwrite
+                compared, where, plots=not no_plots, overwrite=overwrite
             )
             if trouble:
                 complain(trouble)
             return written
 
-        with interrupts.hold():
-            written, as_asked = write_somewhere(write, folder)
-        console = output()
-        if quiet:
-            console.print(str(written), soft_wrap=True)
-        else:
-            tables.print_comparison(console, compared)
-            tables.print_files(console, written)
-        if interrupts.seen:
-            complain("Interrupted; what was computed until then is written.")
-            raise typer.Exit(INTERRUPTED)
-        if not as_asked:
-            raise typer.Exit(BAD_INPUT)
+        place.end(write, lambda console, _: print_comparison(console, compared))
 
 
 def _split(methods: str) -> list[str]:
@@ -152,11 +112,10 @@ def _contender(
 ) -> "tuple[str, Plan | type[AbstractMover]]":
     """A mover, or what to learn: "sal-mc", or with another kernel "sal-mc:mlp"."""
     from salmc import checks
-    from salmc.cli.options import find_method
     from salmc.kernels import KERNELS
 
     name, colon, kernel = label.partition(":")
-    mover = find_method(name)
+    mover = shared.find_method(name)
     if name == "al-mc":
         raise ArgumentError("The method al-mc learns from samples, so it cannot be compared here.")
     if mover is not None:
@@ -180,17 +139,16 @@ def _start(
 ) -> "jax.Array":
     import jax
 
-    from salmc.cli.options import normal_start
     from salmc.movers.start import find_start
 
     if variance is not None:
-        return normal_start(target, variance, particles, seed)
+        return shared.normal_start(target, variance, particles, seed)
     return find_start(target, jax.random.key(seed), particles)
 
 
 def _result(name: str, make: "Callable[[], Draws]", *, debug: bool) -> "Result":
     """What one method reached; one that cannot work on this target says so in its line."""
-    from salmc.report.comparison_folder import Result
+    from salmc.report.comparison import Result
 
     try:
         draws = make()

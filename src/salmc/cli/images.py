@@ -1,23 +1,22 @@
 """`salmc images train` and `salmc images sample`: chains over images.
 
-While a kernel is trained for the file NAME, its checkpoints are in the hidden file
-`.NAME.checkpoint` beside it, which is removed when the kernel is complete, and NAME's samples are
-in a PNG file of the same stem.
+Beside the kernel NAME.salmc there are samples of it in NAME.png, and while it is trained its
+checkpoints, as `checkpoints` tells.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from salmc.cli import options as shared
+from salmc.cli.checkpoints import claim_checkpoint
 from salmc.cli.console import INTERRUPTED, Interrupts, complain, one_sentence, output
 from salmc.cli.remembering import remembering
 from salmc.errors import ArgumentError, OutputError
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from salmc.images.settings import ImageSettings
 
 app = typer.Typer(
     name="images",
@@ -48,32 +47,36 @@ def train_images(
     steps: Annotated[
         int | None, typer.Option(help="Steps of training.", show_default="12000")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same kernel.")] = 0,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of training; repeatable."),
-    ] = None,
+    seed: shared.Seed = 0,
+    settings: shared.Settings = None,
     sheet_every: Annotated[
         int, typer.Option(help="Steps between two sheets of samples, to watch.")
     ] = 500,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a training that was stopped.")
     ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a kernel that is there already.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print the file's name only.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    overwrite: shared.Overwrite = False,
+    quiet: shared.Quiet = False,
+    debug: shared.Debug = False,
 ) -> None:
     """Learn a chain over images, and write its kernel and a sheet of samples."""
     with one_sentence(debug=debug), Interrupts() as interrupts:
-        checkpoint = _prepare(out, resume=resume, overwrite=overwrite)
-        chosen = _settings(settings or [])
-
+        _check_suffix(out, _SUFFIX)
+        checkpoint = claim_checkpoint(
+            out, resume=resume, overwrite=overwrite, complete=out.exists()
+        )
+        if resume and not checkpoint.exists():
+            raise OutputError(
+                f"The training for {out} has no checkpoint: there is nothing to resume."
+            )
+        if out.exists() and not (resume or overwrite):
+            raise OutputError(f"{out} exists already. Choose another file, or use --overwrite.")
+        if not resume:
+            checkpoint.unlink(missing_ok=True)
+        from salmc.images.settings import ImageSettings
         from salmc.images.train import train
 
+        chosen = shared.with_changes(ImageSettings(), shared.parse_settings(settings or []))
         sheet = out.with_suffix(".png")
         try:
             sampler = train(
@@ -94,8 +97,7 @@ def train_images(
         except KeyboardInterrupt:
             if not checkpoint.exists():
                 raise
-            complain(f"Interrupted. Use --resume --out {out} to go on with the training.")
-            raise typer.Exit(INTERRUPTED) from None
+            _interrupted(out)
         console = output()
         if quiet:
             console.print(str(out), soft_wrap=True)
@@ -108,8 +110,7 @@ def train_images(
             for sentence in sampler.warnings:
                 console.print(f"warning  {sentence}", soft_wrap=True)
         if interrupts.seen:
-            complain(f"Interrupted. Use --resume --out {out} to go on with the training.")
-            raise typer.Exit(INTERRUPTED)
+            _interrupted(out)
         checkpoint.unlink(missing_ok=True)
 
 
@@ -124,19 +125,13 @@ def sample_images(
         float, typer.Option(help="Variance of the noise: 0.5 jumps, 0 moves smoothly.")
     ] = 0.5,
     start: Annotated[str, typer.Option(help="Where chains start: noise or data.")] = "noise",
-    seed: Annotated[int, typer.Option(help="The same seed gives the same images.")] = 0,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print the file's name only.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    seed: shared.Seed = 0,
+    quiet: shared.Quiet = False,
+    debug: shared.Debug = False,
 ) -> None:
     """Run chains of a trained kernel and draw them: a row for each, from left to right."""
     with one_sentence(debug=debug), Interrupts():
-        if out.suffix.lower() not in _PICTURES:
-            expected = " or ".join(_PICTURES)
-            raise ArgumentError(
-                f"The `--out` option must end in {expected}. Got {str(out)!r} instead."
-            )
+        _check_suffix(out, *_PICTURES)
         from salmc.images.sampler import load
 
         sampler = load(kernel)
@@ -158,39 +153,12 @@ def _write(images: "np.ndarray", path: Path) -> None:
         save_gif(images, path)
 
 
-def _prepare(out: Path, *, resume: bool, overwrite: bool) -> Path:
-    """The place of the checkpoint, after a look at what is there already."""
-    from salmc.cli.train import checkpoint_place
-
-    if out.suffix != _SUFFIX:
-        raise ArgumentError(f"The `--out` option must end in {_SUFFIX}. Got {str(out)!r} instead.")
-    checkpoint = checkpoint_place(out)
-    there = checkpoint.exists()
-    if resume and not there:
-        done = "is complete" if out.exists() else "has no checkpoint"
-        raise OutputError(f"The training for {out} {done}: there is nothing to resume.")
-    if there and not resume and not overwrite:
-        raise OutputError(
-            f"There is a checkpoint of an unfinished training for {out}. Use --resume to go on "
-            "with it, or --overwrite to begin anew."
-        )
-    if out.exists() and not (resume or overwrite):
-        raise OutputError(f"{out} exists already. Choose another file, or use --overwrite.")
-    if not resume:
-        checkpoint.unlink(missing_ok=True)
-    return checkpoint
+def _interrupted(out: Path) -> NoReturn:
+    complain(f"Interrupted. Use --resume --out {out} to go on with the training.")
+    raise typer.Exit(INTERRUPTED) from None
 
 
-def _settings(pairs: list[str]) -> "ImageSettings":
-    from salmc.cli.options import parse_settings
-    from salmc.images.settings import ImageSettings
-
-    defaults, given = ImageSettings(), parse_settings(pairs)
-    changes: dict[str, Any] = {
-        # On the command line 1 and 1.0 are the same number.
-        name: float(value)
-        if isinstance(getattr(defaults, name, None), float) and type(value) is int
-        else value
-        for name, value in given.items()
-    }
-    return defaults.replace(**changes)
+def _check_suffix(out: Path, *suffixes: str) -> None:
+    if out.suffix.lower() not in suffixes:
+        expected = " or ".join(suffixes)
+        raise ArgumentError(f"The `--out` option must end in {expected}. Got {str(out)!r} instead.")

@@ -1,8 +1,11 @@
-"""What the words on the command line mean."""
+"""What the words on the command line mean: options that commands share, and how they are read."""
 
 import dataclasses
 import difflib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from salmc.errors import ArgumentError
 
@@ -11,6 +14,34 @@ if TYPE_CHECKING:
 
     from salmc.movers.base import AbstractMover
     from salmc.target import AbstractTarget
+
+MOVER_STEPS = 1000
+"""Steps of a mover where none are asked for."""
+
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of steps.", show_default=f"as the kernel needs; {MOVER_STEPS} for movers"
+    ),
+]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same results.")]
+METROPOLIS = ("Reject some proposals.", "--metropolis/--no-metropolis")
+METROPOLIS_DEFAULT = "where that makes draws exact"
+Metropolis = Annotated[
+    bool | None,
+    typer.Option(METROPOLIS[1], help=METROPOLIS[0], show_default=METROPOLIS_DEFAULT),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method; repeatable."),
+]
+Out = Annotated[Path | None, typer.Option(help="The folder to write.", show_default="runs/…")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what salmc wrote before.")]
+NoPlots = Annotated[bool, typer.Option("--no-plots", help="Draw no pictures.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print the name of what was written only.")
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
 _START_STREAM = 1_000_003
 """Keeps the random numbers of a given start apart from those of the run of the same seed."""
@@ -31,6 +62,14 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
             raise ArgumentError(f"The setting `{name}` was given twice.")
         settings[name] = _value(text.strip())
     return settings
+
+
+def with_changes(defaults: Any, changes: dict[str, Any]) -> Any:
+    """Settings of training with some of them changed; on the command line 1 and 1.0 are equal."""
+    for name, value in changes.items():
+        if isinstance(getattr(defaults, name, None), float) and type(value) is int:
+            changes = {**changes, name: float(value)}
+    return defaults.replace(**changes)
 
 
 def find_method(name: str) -> "type[AbstractMover] | None":

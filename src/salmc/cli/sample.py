@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from salmc.cli.console import (
-    BAD_INPUT,
-    INTERRUPTED,
-    Interrupts,
-    complain,
-    one_sentence,
-    output,
-)
-from salmc.cli.ending import command_line, further_files, judge, plotter
+from salmc.cli import options as shared
+from salmc.cli.console import Interrupts, one_sentence
+from salmc.cli.results import Results, choose_folder
 
 if TYPE_CHECKING:
     from salmc.sampling.draws import Draws
@@ -32,41 +26,31 @@ def sample(
     ],
     chains: Annotated[int, typer.Option(help="Number of chains.")] = 32,
     draws: Annotated[int, typer.Option(help="Draws of each chain, as in 10_000_000.")] = 2000,
-    metropolis: Annotated[
-        bool, typer.Option("--metropolis", help="Reject some proposals, for exact draws.")
-    ] = False,
+    metropolis: shared.Metropolis = None,
     tries: Annotated[int, typer.Option(help="Proposals for each Metropolis step.")] = 1,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same draws.")] = 0,
+    seed: shared.Seed = 0,
     start: Annotated[str, typer.Option(help="Where chains start: pool or normal.")] = "pool",
     target: Annotated[
         str | None,
-        typer.Option(help="A built-in target, or my_model.py:name. [default: as trained]"),
+        typer.Option(help="A built-in target, or my_model.py:name.", show_default="as trained"),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The folder to write. [default: runs/…]")] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a run folder that is there already.")
-    ] = False,
-    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no pictures.")] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print the folder's name only.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    out: shared.Out = None,
+    overwrite: shared.Overwrite = False,
+    no_plots: shared.NoPlots = False,
+    quiet: shared.Quiet = False,
+    debug: shared.Debug = False,
 ) -> None:
     """Draw from a trained kernel, judge the draws, and write everything to a folder."""
     with one_sentence(debug=debug, spec=target or ""), Interrupts() as interrupts:
-        from salmc.cli import tables
-        from salmc.cli.place import choose_folder, write_somewhere
-        from salmc.sampling.atomic import check_place
-        from salmc.sampling.folder import is_ours, open_run, write_run
-        from salmc.sampling.sampler import load
+        from salmc.sampling.saved import load
         from salmc.targets.loading import load_target
 
-        folder = choose_folder(out, (kernel.stem, "sample"))
-        check_place(folder, overwrite=overwrite, ours=is_ours)
+        folder = choose_folder(out, kernel.stem, "sample")
+        results = Results(folder, interrupts, overwrite, not no_plots, quiet)
+        results.check_place()
         file = kernel / "kernel.salmc" if kernel.is_dir() else kernel
         sampler = load(file, None if target is None else load_target(target))
-        spec = target or (None if sampler.target is None else sampler.target.name)
-        options = {
+        asked = {
             "chains": chains,
             "draws": draws,
             "seed": seed,
@@ -75,47 +59,31 @@ def sample(
             "start": start,
             "progress": not quiet,
         }
-        made, stored = _draw(sampler, options, folder)
-        made, summary = judge(made)
+        made, stored = _draw(sampler, asked, folder)
 
-        def write(place: Path) -> Path:
-            return write_run(
-                made,
-                place,
-                summary=summary,
-                spec=spec,
-                plots=None if no_plots else plotter(interrupts, sampler),
-                extras=further_files(),
-                command=command_line(),
-                overwrite=overwrite,
-            )
-
-        with interrupts.hold():
-            written, as_asked = write_somewhere(write, folder)
+        def place_all_draws(written: Path, as_asked: bool) -> None:
+            nonlocal stored
             if stored is not None and as_asked:
-                stored.rename(written / ALL_DRAWS)
-        console = output()
-        if quiet:
-            console.print(str(written), soft_wrap=True)
-        else:
-            tables.print_run(console, open_run(written, sampler.target))
-            if stored is not None:
-                _tell_stored(console, made, written / ALL_DRAWS if as_asked else stored)
-            tables.print_files(console, written)
-        if interrupts.seen:
-            complain("Interrupted; what was computed until then is written.")
-            raise typer.Exit(INTERRUPTED)
-        if not as_asked:
-            raise typer.Exit(BAD_INPUT)
+                stored = stored.rename(written / ALL_DRAWS)
+
+        results.end_run(
+            made,
+            target or (None if sampler.target is None else sampler.target.name),
+            sampler.target,
+            sampler=sampler,
+            save_kernel=False,
+            note=lambda: _where_all_are(made, stored),
+            finish=place_all_draws,
+        )
 
 
-def _draw(sampler: "Sampler", options: dict[str, Any], folder: Path) -> "tuple[Draws, Path | None]":
+def _draw(sampler: "Sampler", asked: dict[str, Any], folder: Path) -> "tuple[Draws, Path | None]":
     """The draws to judge; of a run that exceeds memory they are a thinned part, and the rest is
     in a Zarr folder beside the run folder, which it enters when that is written."""
-    size = options["chains"] * options["draws"] * sampler.kernel.dim * sampler.pool.itemsize
+    size = asked["chains"] * asked["draws"] * sampler.kernel.dim * sampler.pool.itemsize
     if size <= MEMORY_LIMIT:
-        return sampler.sample(**options), None
-    streamed = sampler.sample_to(folder.with_name(f"{folder.name}-{ALL_DRAWS}"), **options)
+        return sampler.sample(**asked), None
+    streamed = sampler.sample_to(folder.with_name(f"{folder.name}-{ALL_DRAWS}"), **asked)
     all_draws = {
         "draws": streamed.draws,
         "mean": streamed.mean.tolist(),
@@ -127,10 +95,11 @@ def _draw(sampler: "Sampler", options: dict[str, Any], folder: Path) -> "tuple[D
     return dataclasses.replace(streamed.thinned, settings=settings), streamed.path
 
 
-def _tell_stored(console: Any, thinned: "Draws", place: Path) -> None:
+def _where_all_are(thinned: "Draws", stored: Path | None) -> str:
+    if stored is None:
+        return ""
     count, every = thinned.settings["all_draws"]["draws"], thinned.settings["every"]
-    console.print(
-        f"\nAll {count:,} draws of each chain are in {place}; the figures above are of every "
-        f"{every:,}th.",
-        soft_wrap=True,
+    return (
+        f"All {count:,} draws of each chain are in {stored}; the figures above are of every "
+        f"{every:,}th."
     )

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from salmc.report.comparison_folder import Comparison, Result
+    from salmc.report.comparison import Result
+    from salmc.report.comparison_folder import Comparison
     from salmc.sampling.folder import RunFolder
 
 MOST_ROWS = 30
@@ -17,24 +18,57 @@ MOST_ROWS = 30
 
 def print_run(console: Console, run: "RunFolder") -> None:
     """The summary: coordinates, figures, the verdict in colour."""
-    from salmc.report.figures import training_figures
+    from salmc.report.run_content import shown_table, target_name, untold_warnings
 
-    draws, table = run.draws, run.diagnostics.get("table")
-    name = run.settings.get("target") or run.settings.get("target_spec") or "unknown target"
+    draws, name = run.draws, target_name(run.settings)
     steps = 0 if draws.steps is None else int(draws.steps[-1])
     shape = f"{len(draws.positions):,} {draws.kind}, {steps:,} steps"
     console.print(f"\n[bold]{escape(draws.method)} on {escape(name)}[/]  [dim]{shape}[/]\n")
-    if not isinstance(table, dict):
+    shown = shown_table(run.settings, run.diagnostics, MOST_ROWS)
+    if shown is None:
         console.print(escape(run.summary))
     else:
-        _print_coordinates(console, table)
-        figures = [(label, value) for label, value in table["figures"]]
-        _print_figures(console, [*figures, *training_figures(run.settings)])
-        _print_verdict(console, run.diagnostics["verdict"])
-    told = " ".join(run.diagnostics.get("verdict", {}).get("sentences", []))
-    for warning in draws.warnings:
-        if warning not in told:
-            console.print(f"[yellow]Warning:[/] {escape(warning)}")
+        table = plain_table(*shown.columns, numbers_from=1, whole=len(shown.columns))
+        for row in shown.rows:
+            table.add_row(*map(escape, row))
+        console.print(table)
+        if shown.more:
+            console.print(f"[dim]… and {shown.more} more in diagnostics.json[/]")
+        figures = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+        figures.add_column(style="dim")
+        for label, value in shown.figures:
+            figures.add_row(escape(label), escape(value))
+        console.print()
+        console.print(figures)
+        verdict = run.diagnostics["verdict"]
+        opening, *others = verdict["sentences"]
+        console.print()
+        console.print(Text(opening, style="bold green" if verdict["trustworthy"] else "bold red"))
+        for sentence in others:
+            console.print(Text(f"  {sentence}"))
+    for warning in untold_warnings({"warnings": draws.warnings}, run.diagnostics):
+        console.print(f"[yellow]Warning:[/] {escape(warning)}")
+
+
+def plain_table(*columns: str, numbers_from: int | None = None, whole: int = 0) -> Table:
+    """A table without lines, its first column in colour.
+
+    Args:
+        columns: the headings.
+        numbers_from: the first of the columns that hold numbers, which stand at the right.
+        whole: how many of the first columns are never broken into lines.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for position, column in enumerate(columns):
+        at_right = numbers_from is not None and position >= numbers_from
+        table.add_column(
+            column,
+            style="cyan" if position == 0 else None,
+            justify="right" if at_right else "left",
+            no_wrap=position < whole,
+            overflow="fold",
+        )
+    return table
 
 
 def print_files(console: Console, folder: Path) -> None:
@@ -56,19 +90,8 @@ def print_files(console: Console, folder: Path) -> None:
 def print_comparison(console: Console, compared: "Comparison") -> None:
     """One line for each method, bias always beside ESS; then what is wrong with each."""
     console.print(f"\n[bold]Methods on {escape(compared.target)}[/]\n")
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("method", style="cyan", overflow="fold")
-    columns = (
-        "MMD²\n(floor)",
-        "KSD²\n(floor)",
-        "mean\nerror",
-        "sd ratio",
-        "ESS",
-        "seconds\n(+training)",
-    )
-    for column in columns:
-        table.add_column(column, justify="right", overflow="fold")
-    table.add_column("trust-\nworthy")
+    headings = "method|MMD²\n(floor)|KSD²\n(floor)|mean\nerror|sd ratio|ESS|seconds\n(+training)"
+    table = plain_table(*headings.split("|"), "trust-\nworthy", numbers_from=1)
     for result in compared.results:
         table.add_row(result.method, *_comparison_cells(result))
     console.print(table)
@@ -90,7 +113,6 @@ def _comparison_cells(result: "Result") -> list[Text]:
     moments = figures.get("moments") or {}
     errors = [abs(v) for v in moments.get("mean_error", []) if v is not None]
     ratios = [v for v in moments.get("sd_ratio", []) if v is not None]
-    good = bool((figures.get("verdict") or {}).get("trustworthy"))
     return [
         _with_floor(figures.get("mmd") or {}),
         _with_floor(figures.get("ksd") or {}),
@@ -98,7 +120,7 @@ def _comparison_cells(result: "Result") -> list[Text]:
         Text(f"{min(ratios):.2f}–{max(ratios):.2f}" if ratios else "–"),
         Text(_number(figures.get("smallest_ess"))),
         _seconds(figures.get("seconds"), result.training_seconds),
-        Text("yes", style="bold green") if good else Text("no", style="bold red"),
+        Text("yes", style="bold green") if result.trustworthy else Text("no", style="bold red"),
     ]
 
 
@@ -107,7 +129,7 @@ def _troubles(result: "Result") -> list[str]:
     if not verdict:
         return [result.trouble or "not judged"]
     # The first sentence is the finding, which the table shows; the next says why.
-    return [] if verdict.get("trustworthy") else list(verdict.get("sentences", []))[1:2]
+    return [] if result.trustworthy else list(verdict.get("sentences", []))[1:2]
 
 
 def _with_floor(judged: dict[str, Any]) -> Text:
@@ -131,43 +153,3 @@ def _number(value: float | None) -> str:
     if value and abs(value) < 1e-2:
         return f"{value:.1e}".replace("e-0", "e-")
     return f"{value:.2g}"
-
-
-def _print_coordinates(console: Console, content: dict[str, Any]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    rows = content["rows"]
-    # A column in which nothing is defined, as R-hat of particles, only takes room.
-    kept = [
-        i for i in range(len(content["columns"])) if i == 0 or any(row[i] != "–" for row in rows)
-    ]
-    for i in kept:
-        left = i == 0
-        table.add_column(
-            content["columns"][i],
-            justify="left" if left else "right",
-            style="cyan" if left else None,
-            no_wrap=True,
-        )
-    for row in rows[:MOST_ROWS]:
-        table.add_row(*(escape(row[i]) for i in kept))
-    console.print(table)
-    if len(rows) > MOST_ROWS:
-        console.print(f"[dim]… and {len(rows) - MOST_ROWS} more in diagnostics.json[/]")
-
-
-def _print_figures(console: Console, figures: list[tuple[str, str]]) -> None:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim")
-    table.add_column()
-    for label, value in figures:
-        table.add_row(escape(label), escape(value))
-    console.print()
-    console.print(table)
-
-
-def _print_verdict(console: Console, verdict: dict[str, Any]) -> None:
-    opening, *others = verdict["sentences"]
-    console.print()
-    console.print(Text(opening, style="bold green" if verdict["trustworthy"] else "bold red"))
-    for sentence in others:
-        console.print(Text(f"  {sentence}"))

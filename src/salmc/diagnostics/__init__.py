@@ -1,30 +1,36 @@
 """Stage 6: diagnostics. Arrays in, numbers out; `summarize` takes draws and adds words.
 
-* chains: `ess`, `rhat`, `autocorrelation`, `acceptance`;
-* a sample against the unnormalised density: `ksd`, `gradient_free_ksd`, `invariance`, `clouds`;
+* chains: `chain_statistics` (ESS, R-hat, autocorrelation, acceptance);
+* a sample against the unnormalised density: `ksd`, `gradient_free_ksd`, `invariance`;
+* several samples against each other: `cloud_scores`;
 * a sample against what the warm-up saw: `coverage`;
-* a sample against the truth: `mmd`, `moments`, `modes`;
+* a sample against the truth: `mmd`, `truth_errors`;
 * draws of a classifier on data not seen: `prediction`;
-* all of them: `measure` (numbers), `verdict` (words), `summary` (both, as a table).
+* all of them: `evidence` (numbers), `verdict` (words), `summary` (both, as a table).
 """
 
-from salmc.diagnostics.acceptance import acceptance_rate, density_ratio_acceptance
-from salmc.diagnostics.autocorrelation import autocorrelation
-from salmc.diagnostics.clouds import CloudScore, compare_clouds
+from salmc.diagnostics.chain_statistics import (
+    acceptance_rate,
+    autocorrelation,
+    density_ratio_acceptance,
+    ess_bulk,
+    ess_known_moments,
+    ess_per_second,
+    ess_tail,
+    rhat,
+)
+from salmc.diagnostics.cloud_scores import CloudScore, compare_clouds
 from salmc.diagnostics.coverage import missed_share
 from salmc.diagnostics.density_fit import FittedDensity, fit_density
-from salmc.diagnostics.ess import ess_bulk, ess_known_moments, ess_per_second, ess_tail
 from salmc.diagnostics.evidence import Coordinate, Evidence
-from salmc.diagnostics.floor import StatisticWithFloor
 from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.invariance import InvarianceTest, invariance_test
 from salmc.diagnostics.ksd import ksd_squared
 from salmc.diagnostics.mmd import median_bandwidth, mmd_floor, mmd_squared
-from salmc.diagnostics.modes import ModeWeights, mode_weights
-from salmc.diagnostics.moments import MomentErrors, moment_errors
+from salmc.diagnostics.point_sets import StatisticWithFloor
 from salmc.diagnostics.prediction import Accuracy, predictive_accuracy
-from salmc.diagnostics.rhat import rhat
 from salmc.diagnostics.summary import Summary, summarize
+from salmc.diagnostics.truth_errors import ModeWeights, MomentErrors, mode_weights, moment_errors
 from salmc.diagnostics.verdict import Verdict, judge
 
 __all__ = [

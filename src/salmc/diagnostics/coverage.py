@@ -12,7 +12,7 @@ The share of missed points estimates the mass of the target that the draws leave
 import numpy as np
 from jaxtyping import Float
 
-from salmc.diagnostics.arrays import AnyArray, as_points, safe_scale, squared_distances, subset
+from salmc.diagnostics.point_sets import AnyArray, as_points, safe_scale, squared_distances, subset
 
 _NEIGHBOUR = 5
 _FACTOR = 3.0

@@ -13,7 +13,7 @@ import functools
 import numpy as np
 from jaxtyping import Float
 
-from salmc.diagnostics.arrays import (
+from salmc.diagnostics.point_sets import (
     Points,
     PointsLike,
     Values,

@@ -22,10 +22,15 @@ modes far apart: `compare_clouds` adds a term that does.
 import numpy as np
 
 from salmc import checks
-from salmc.diagnostics.arrays import PointsLike, Values, ValuesLike, as_points
 from salmc.diagnostics.density_fit import FittedDensity, fit_density
-from salmc.diagnostics.floor import StatisticWithFloor
-from salmc.diagnostics.stein_kernel import quadratic_forms, rademacher
+from salmc.diagnostics.point_sets import (
+    PointsLike,
+    StatisticWithFloor,
+    Values,
+    ValuesLike,
+    as_points,
+)
+from salmc.diagnostics.stein_kernel import bootstrapped
 
 LOG_WEIGHT_CLIP = 3.0
 """Around the median of the log weights; the clip that also keeps AG-SVGD steady."""
@@ -59,7 +64,6 @@ def gradient_free_ksd_squared(
         The value, never negative (pairs of a point with itself are kept, so that even a cloud
         in one place has a large value), and its floor. Infinite if p is zero at all points.
     """
-    checks.integer("bootstrap", bootstrap, 0)
     points = as_points("x", x)
     log_p = np.asarray(log_density_values, dtype=np.float64)
     if log_p.shape != (len(points),):
@@ -69,14 +73,16 @@ def gradient_free_ksd_squared(
     if reference is None:
         reference = fit_density(points, seed=seed)
     log_q, scores = reference.log_density_and_score(points)
-    weights = _weights(log_q, log_p)
-    c = reference.length if length is None else checks.real("length", length, above=0.0)
-    white = (points - np.mean(points, axis=0)) / reference.scale
-    signs = rademacher(len(points), bootstrap, seed)
-    columns = np.concatenate([np.ones((len(points), 1)), signs], axis=1) * weights[:, None]
-    forms = quadratic_forms(white, scores * reference.scale, c, columns)
-    floor = float(np.quantile(forms[1:], quantile)) if bootstrap else float("nan")
-    return StatisticWithFloor(float(forms[0]), floor)
+    return bootstrapped(
+        (points - np.mean(points, axis=0)) / reference.scale,
+        scores * reference.scale,
+        reference.length if length is None else checks.real("length", length, above=0.0),
+        weights=_weights(log_q, log_p),
+        diagonal=True,
+        bootstrap=bootstrap,
+        quantile=quantile,
+        seed=seed,
+    )
 
 
 def _weights(log_q: Values, log_p: Values) -> Values:

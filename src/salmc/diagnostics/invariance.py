@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
-from salmc.diagnostics.arrays import PointsLike, as_points
+from salmc.diagnostics.point_sets import PointsLike, as_points
 from salmc.target import AbstractTarget
 
 _PILOT_STEPS = 12
@@ -50,6 +50,11 @@ class InvarianceTest(NamedTuple):
     """Where the points went: closer to p, or as close."""
     moved_log_density: Float[np.ndarray, " n"]
     """log p there."""
+
+    @property
+    def largest_spread_ratio(self) -> float:
+        """Of the coordinate that widened most."""
+        return float(np.max(self.spread_ratio))
 
     @property
     def effect(self) -> float:

@@ -17,14 +17,14 @@ import numpy as np
 from jaxtyping import Float
 
 from salmc import checks
-from salmc.diagnostics.arrays import AnyArray, PointsLike, as_points, safe_scale
-from salmc.diagnostics.floor import StatisticWithFloor
-from salmc.diagnostics.stein_kernel import (
-    natural_length,
-    quadratic_forms,
-    rademacher,
-    stein_kernel_diagonal,
+from salmc.diagnostics.point_sets import (
+    AnyArray,
+    PointsLike,
+    StatisticWithFloor,
+    as_points,
+    safe_scale,
 )
+from salmc.diagnostics.stein_kernel import bootstrapped, natural_length
 
 
 def ksd_squared(
@@ -38,7 +38,7 @@ def ksd_squared(
     quantile: float = 0.95,
     seed: int = 0,
 ) -> StatisticWithFloor:
-    """KSD² of a sample, and its floor by the wild bootstrap (Chwialkowski et al. 2016).
+    """KSD² of a sample, and its floor by the wild bootstrap; see `stein_kernel.bootstrapped`.
 
     Args:
         x: (n, dim), the sample.
@@ -52,25 +52,24 @@ def ksd_squared(
         seed: of the bootstrap.
 
     Returns:
-        The value, and the quantile of Σ ε_i ε_j k_p(x_i, x_j)/n² with random signs ε: what
-        independent exact draws would score. Correlated draws score more: thin them first.
+        The value, and what independent exact draws would score. Correlated draws score more: thin
+        them first.
     """
     checks.choice("statistic", statistic, ("u", "v"))
-    checks.integer("bootstrap", bootstrap, 0)
     points, gradients = as_points("x", x), as_points("scores", scores)
     if points.shape != gradients.shape:
         checks.fail("scores", f"of shape {points.shape}, as `x`", gradients.shape)
-    count = len(points)
     unit = safe_scale(points) if scale is None else np.asarray(scale, dtype=np.float64)
     points, gradients = (points - np.mean(points, axis=0)) / unit, gradients * unit
     c = natural_length(gradients) if length is None else checks.real("length", length, above=0.0)
-
-    signs = rademacher(count, bootstrap, seed)
-    forms = quadratic_forms(points, gradients, c, np.concatenate([np.ones((count, 1)), signs], 1))
-    if statistic == "u":
-        # ε_i² = 1: the diagonal is the same in every column.
-        forms = (forms - np.sum(stein_kernel_diagonal(gradients, c))) / (count * (count - 1))
-    else:
-        forms = forms / count**2
-    floor = float(np.quantile(forms[1:], quantile)) if bootstrap else float("nan")
-    return StatisticWithFloor(float(forms[0]), floor)
+    pairs = len(points) * (len(points) - (statistic == "u"))
+    return bootstrapped(
+        points,
+        gradients,
+        c,
+        weights=np.full(len(points), pairs**-0.5),
+        diagonal=statistic == "v",
+        bootstrap=bootstrap,
+        quantile=quantile,
+        seed=seed,
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from salmc import checks
-from salmc.diagnostics.arrays import (
+from salmc.diagnostics.point_sets import (
     AnyArray,
     PointsLike,
     as_points,

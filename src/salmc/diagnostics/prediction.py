@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from salmc import checks
-from salmc.diagnostics.arrays import AnyArray, as_chains
+from salmc.diagnostics.point_sets import AnyArray, as_chains
 
 Predict = Callable[[Any, Any], Any]
 """(draws (n, dim), features (rows, k)) ↦ probabilities of label 1, (n, rows)."""

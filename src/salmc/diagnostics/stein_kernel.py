@@ -11,7 +11,14 @@ sample that drifts off, which the RBF kernel does not in high dimension (Gorham 
 import numpy as np
 from jaxtyping import Float
 
-from salmc.diagnostics.arrays import Points, Values, row_blocks, squared_distances
+from salmc import checks
+from salmc.diagnostics.point_sets import (
+    Points,
+    StatisticWithFloor,
+    Values,
+    row_blocks,
+    squared_distances,
+)
 
 
 def stein_kernel_diagonal(scores: Points, c: float) -> Values:
@@ -54,6 +61,37 @@ def natural_length(scores: Points) -> float:
     return min(1.0, float(np.sqrt(scores.shape[1] / typical))) if typical > 0 else 1.0
 
 
-def rademacher(count: int, columns: int, seed: int) -> Float[np.ndarray, "n b"]:
-    """Signs ±1 for the wild bootstrap."""
-    return np.random.default_rng(seed).choice([-1.0, 1.0], size=(count, columns))
+def bootstrapped(
+    points: Points,
+    scores: Points,
+    c: float,
+    *,
+    weights: Values,
+    diagonal: bool,
+    bootstrap: int,
+    quantile: float,
+    seed: int,
+) -> StatisticWithFloor:
+    """Σ_ij w_i w_j k_p(x_i, x_j), and its floor by the wild bootstrap (Chwialkowski et al. 2016).
+
+    The floor is the quantile of Σ_ij ε_i w_i ε_j w_j k_p(x_i, x_j) over random signs ε = ±1: what
+    independent exact draws would score.
+
+    Args:
+        points, scores, c: as in `quadratic_forms`.
+        weights: w, one for each point.
+        diagonal: whether pairs of a point with itself count.
+        bootstrap: number of sign flips; 0 leaves the floor out (NaN).
+        quantile: of the null distribution that is called the floor.
+        seed: of the signs.
+    """
+    checks.integer("bootstrap", bootstrap, 0)
+    count = len(points)
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(count, bootstrap))
+    columns = np.concatenate([np.ones((count, 1)), signs], axis=1) * weights[:, None]
+    forms = quadratic_forms(points, scores, c, columns)
+    if not diagonal:
+        # ε_i² = 1: the diagonal is the same in every column.
+        forms = forms - np.sum(weights**2 * stein_kernel_diagonal(scores, c))
+    floor = float(np.quantile(forms[1:], quantile)) if bootstrap else float("nan")
+    return StatisticWithFloor(float(forms[0]), floor)

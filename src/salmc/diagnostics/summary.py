@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from salmc import checks
-from salmc.diagnostics.evidence import Evidence
-from salmc.diagnostics.floor import StatisticWithFloor
-from salmc.diagnostics.measure import DrawsLike, measure
+from salmc.diagnostics.evidence import Evidence, measure
+from salmc.diagnostics.point_sets import StatisticWithFloor
 from salmc.diagnostics.verdict import Verdict, judge
 from salmc.json_values import plain
 
@@ -82,15 +81,22 @@ class Summary:
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of JSON values only; NaN and infinity become None."""
-        content = dataclasses.asdict(self.evidence)
+        e = self.evidence
+        content = {field.name: getattr(e, field.name) for field in dataclasses.fields(e)}
+        content["coordinates"] = [dataclasses.asdict(row) for row in e.coordinates]
         for name in ("ksd", "mmd", "moments", "modes"):
-            value = getattr(self.evidence, name)
-            content[name] = None if value is None else value._asdict()
-        if self.evidence.modes is not None:
-            content["modes"]["largest_error"] = self.evidence.modes.largest_error
-            content["modes"]["missing"] = self.evidence.modes.missing
-        content["largest_rhat"] = self.evidence.largest_rhat
-        content["smallest_ess"] = self.evidence.smallest_ess
+            content[name] = None if content[name] is None else content[name]._asdict()
+        if e.modes is not None:
+            content["modes"] |= {"largest_error": e.modes.largest_error, "missing": e.modes.missing}
+        if e.invariance is not None:
+            content["invariance"] = {
+                "p_value": e.invariance.p_value,
+                "effect": e.invariance.effect,
+                "largest_spread_ratio": e.invariance.largest_spread_ratio,
+                "smallest_spread_ratio": np.min(e.invariance.spread_ratio),
+            }
+        content["largest_rhat"] = e.largest_rhat
+        content["smallest_ess"] = e.smallest_ess
         content["verdict"] = dataclasses.asdict(self.verdict)
         return plain(content)
 
@@ -113,7 +119,7 @@ class Summary:
         return "\n".join([*lines, *self.verdict.sentences])
 
 
-def summarize(draws: DrawsLike, seed: int = 0) -> Summary:
+def summarize(draws: Any, seed: int = 0) -> Summary:
     """Measure draws and judge them.
 
     Args:

@@ -2,7 +2,7 @@
 
 The paper searched a grid against the true distribution, which nobody has in earnest. Here each
 trial runs the mover for a while from one common start with other settings, and the clouds that
-come of it are judged together (`diagnostics.clouds`): by the kernel Stein discrepancy where the
+come of it are judged together (`cloud_scores`): by the kernel Stein discrepancy where the
 target has a gradient, else by the gradient-free one, and by MMD² against one density fitted to
 the union of all clouds, since no Stein discrepancy sees a mode that a cloud misses.
 
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
-from salmc.diagnostics.clouds import compare_clouds
+from salmc.diagnostics.cloud_scores import compare_clouds
 from salmc.diagnostics.ksd import ksd_squared
 from salmc.errors import TargetError
 from salmc.movers.advance import advance

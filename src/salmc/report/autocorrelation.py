@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 
-from salmc.diagnostics.autocorrelation import autocorrelation
+from salmc.diagnostics.chain_statistics import autocorrelation
 from salmc.report import style
 from salmc.sampling.draws import Draws
 

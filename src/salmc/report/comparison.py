@@ -1,6 +1,8 @@
 """Several methods on one target: a panel of draws for each, and how far each is from the truth."""
 
 import dataclasses
+import textwrap
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,51 +17,54 @@ MOST_POINTS = 1000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Entry:
-    """What the picture shows of one method.
+class Result:
+    """What one method reached.
 
     Attributes:
         method: its name.
         draws: its draws, or None if it could not run.
-        value: its discrepancy, or None where it is not known.
-        floor: what exact draws score.
-        good: whether the verdict found nothing wrong; None without a verdict.
-        note: a few words beside the bar.
+        diagnostics: what `summary.to_json()` gave; empty if there are none.
+        trouble: why it could not run or be judged, in one sentence.
+        training_seconds: before the first draw, where a kernel was learned.
     """
 
     method: str
-    draws: Draws | None
-    value: float | None = None
-    floor: float | None = None
-    good: bool | None = None
-    note: str = ""
+    draws: Draws | None = None
+    diagnostics: dict[str, Any] = dataclasses.field(default_factory=dict)
+    trouble: str = ""
+    training_seconds: float = 0.0
+
+    @property
+    def trustworthy(self) -> bool:
+        """Whether the verdict found nothing wrong."""
+        return bool((self.diagnostics.get("verdict") or {}).get("trustworthy"))
 
 
-def figure(entries: list[Entry], label: str) -> Figure | None:
-    """Panels above, bars of the discrepancy called `label` below; None if no method ran."""
-    ran = [entry for entry in entries if entry.draws is not None]
+def figure(results: list[Result]) -> Figure | None:
+    """Panels of draws above, bars of a discrepancy below; None if no method ran."""
+    ran = [result for result in results if result.draws is not None]
     if not ran:
         return None
     rows = -(-len(ran) // COLUMNS)
     columns = -(-len(ran) // rows)
-    bars_height = 0.34 * len(entries) + 1.1
+    bars_height = 0.34 * len(results) + 1.1
     width = max(2.9 * columns, 6.4)
     result = style.new_figure(width, 3.0 * rows + bars_height + 0.5)
     parts = np.asarray(result.subfigures(2, 1, height_ratios=[3.0 * rows, bars_height]))
     upper, lower = parts.ravel()
     panels = upper.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
     _panels(panels, ran)
-    _bars(lower.add_subplot(), entries, label)
+    _bars(lower.add_subplot(), results)
     target = ran[0].draws.target if ran[0].draws is not None else None
     name = "" if target is None else f" on {target.name}"
     result.suptitle(f"{len(ran)} methods{name}", x=0.02, ha="left")
     return result
 
 
-def _panels(panels: np.ndarray, ran: list[Entry]) -> None:
+def _panels(panels: np.ndarray, ran: list[Result]) -> None:
     windows = _common_window(ran)
-    for axes, entry in zip(panels, ran, strict=False):
-        draws = entry.draws
+    for axes, result in zip(panels, ran, strict=False):
+        draws = result.draws
         if draws is None:
             continue
         if draws.dim == 1:
@@ -70,7 +75,7 @@ def _panels(panels: np.ndarray, ran: list[Entry]) -> None:
             axes.set(xlim=windows[0], ylim=windows[1])
             if scatter.comparable(*windows):
                 axes.set_aspect("equal")
-        axes.set_title(entry.method, color=_colour(entry), fontsize=10.5, pad=5)
+        axes.set_title(result.method, color=_colour(result), fontsize=10.5, pad=5)
         axes.locator_params(nbins=5)
         axes.set_xlabel(draws.names[0])
         axes.set_ylabel(draws.names[1] if draws.dim > 1 else "density")
@@ -87,9 +92,9 @@ def _background(axes: Axes, draws: Draws, windows: list[tuple[float, float]]) ->
         scatter.points(axes, exact[:, :2], color=style.TRUTH, alpha=0.25)
 
 
-def _common_window(ran: list[Entry]) -> list[tuple[float, float]]:
+def _common_window(ran: list[Result]) -> list[tuple[float, float]]:
     """One window for all panels: around the exact draws where there are any, else all draws."""
-    draws = [entry.draws for entry in ran if entry.draws is not None]
+    draws = [result.draws for result in ran if result.draws is not None]
     target = draws[0].target
     if target is not None and target.can_sample:
         seen, margin = np.asarray(target.sample(jax.random.key(0), 1000)), 0.25
@@ -98,25 +103,26 @@ def _common_window(ran: list[Entry]) -> list[tuple[float, float]]:
     return [style.window(seen[:, i], margin) for i in range(min(2, seen.shape[1]))]
 
 
-def _bars(axes: Axes, entries: list[Entry], label: str) -> None:
-    shown = entries[::-1]
-    floors = [e.floor for e in entries if e.floor is not None and e.floor > 0]
-    floor = max(floors) if floors else None
-    values = [e.value for e in entries if e.value is not None and np.isfinite(e.value)]
-    smallest = floor / 10 if floor is not None else min([v for v in values if v > 0], default=1e-4)
-    largest = max([*values, smallest * 100])
+def _bars(axes: Axes, results: list[Result]) -> None:
+    """MMD² where it is known, else KSD² in units of its floor."""
+    by_mmd = any(result.diagnostics.get("mmd") for result in results)
+    label = "MMD²" if by_mmd else "KSD² in units of its floor"
+    values, floors = zip(*(_value_and_floor(result, by_mmd) for result in results), strict=True)
+    floor = max((f for f in floors if f is not None and f > 0), default=None)
+    known = [v for v in values if v is not None]
+    smallest = floor / 10 if floor is not None else min((v for v in known if v > 0), default=1e-4)
+    largest = max([*known, smallest * 100])
     if floor is not None:
         axes.axvspan(smallest, floor, color=style.GOOD, alpha=0.13, linewidth=0)
-    for position, entry in enumerate(shown):
-        value = entry.value
-        if value is None or not np.isfinite(value):
-            told = entry.note or "not known"
+    for position, (result, value) in enumerate(zip(results[::-1], values[::-1], strict=True)):
+        if value is None:
+            told = textwrap.shorten(result.trouble, 60, placeholder=" …") or "not judged"
             axes.text(smallest * 1.15, position, told, va="center", color=style.BAD, fontsize=8.5)
             continue
         length = max(value, smallest * 1.06)
-        axes.barh(position, length - smallest, left=smallest, height=0.58, color=_colour(entry))
+        axes.barh(position, length - smallest, left=smallest, height=0.58, color=_colour(result))
         axes.annotate(
-            f"{value:.1e}   {entry.note}".rstrip(),
+            f"{value:.1e}",
             xy=(length, position),
             xytext=(5, 0),
             textcoords="offset points",
@@ -125,15 +131,21 @@ def _bars(axes: Axes, entries: list[Entry], label: str) -> None:
             color=style.INK,
         )
     axes.set_xscale("log")
-    axes.set(xlim=(smallest, largest * (largest / smallest) ** 0.3), ylim=(-0.6, len(shown) - 0.4))
-    axes.set_yticks(range(len(shown)), [entry.method for entry in shown])
+    limits = (smallest, largest * (largest / smallest) ** 0.3)
+    axes.set(xlim=limits, ylim=(-0.6, len(results) - 0.4))
+    axes.set_yticks(range(len(results)), [result.method for result in results[::-1]])
     axes.tick_params(axis="y", length=0, labelsize=9.5)
-    told = f"{label} (shaded: what exact draws score)" if floor is not None else label
-    axes.set_xlabel(told)
+    axes.set_xlabel(f"{label} (shaded: what exact draws score)" if floor is not None else label)
     axes.grid(axis="x")
 
 
-def _colour(entry: Entry) -> str:
-    if entry.good is None:
+def _value_and_floor(result: Result, by_mmd: bool) -> tuple[float | None, float | None]:
+    judged = result.diagnostics.get("mmd" if by_mmd else "ksd") or {}
+    value, floor = judged.get("value"), judged.get("floor")
+    return (value, floor) if by_mmd or value is None or not floor else (value / floor, 1.0)
+
+
+def _colour(result: Result) -> str:
+    if not result.diagnostics:
         return style.FAINT_INK
-    return style.GOOD if entry.good else style.BAD
+    return style.GOOD if result.trustworthy else style.BAD

@@ -12,31 +12,13 @@ from typing import Any
 
 from salmc.errors import OutputError
 from salmc.report import comparison, style
+from salmc.report.comparison import Result
 from salmc.sampling.atomic import new_folder
-from salmc.sampling.draws import Draws
 from salmc.sampling.folder import is_ours, now, read_json, versions, write_json
 from salmc.sampling.store import write_zarr
 
 FORMAT = "salmc-comparison-1"
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Result:
-    """What one method reached.
-
-    Attributes:
-        method: its name.
-        draws: its draws, or None if it could not run.
-        diagnostics: what `summary.to_json()` gave; empty if there are none.
-        trouble: why it could not run or be judged, in one sentence.
-        training_seconds: before the first draw, where a kernel was learned.
-    """
-
-    method: str
-    draws: Draws | None = None
-    diagnostics: dict[str, Any] = dataclasses.field(default_factory=dict)
-    trouble: str = ""
-    training_seconds: float = 0.0
+_WRITTEN = ("method", "trouble", "training_seconds", "diagnostics")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -75,15 +57,7 @@ def write_comparison(
             "versions": versions(),
         }
         write_json(working / "settings.json", settings)
-        rows = [
-            {
-                "method": r.method,
-                "trouble": r.trouble,
-                "training_seconds": r.training_seconds,
-                "diagnostics": r.diagnostics,
-            }
-            for r in compared.results
-        ]
+        rows = [{name: getattr(r, name) for name in _WRITTEN} for r in compared.results]
         write_json(working / "comparison.json", {"results": rows})
         if plots:
             trouble = _write_picture(compared.results, working / "comparison.png")
@@ -102,16 +76,7 @@ def open_comparison(path: str | Path) -> Comparison:
     if settings.get("format") != FORMAT:
         raise OutputError(f"{place} is not a comparison of this version of salmc.")
     try:
-        results = [
-            Result(
-                row["method"],
-                None,
-                dict(row["diagnostics"]),
-                row["trouble"],
-                float(row.get("training_seconds", 0.0)),
-            )
-            for row in content["results"]
-        ]
+        results = [Result(**{name: row[name] for name in _WRITTEN}) for row in content["results"]]
         return Comparison(settings["target"], settings["settings"], results)
     except (KeyError, TypeError, ValueError) as error:
         raise OutputError(
@@ -121,11 +86,9 @@ def open_comparison(path: str | Path) -> Comparison:
 
 def _write_picture(results: list[Result], file: Path) -> str:
     """A picture that fails must not cost the comparison."""
-    known = [r for r in results if r.diagnostics]
-    label = "MMD²" if any(r.diagnostics.get("mmd") for r in known) else "KSD² in units of its floor"
     try:
         with style.look():
-            picture = comparison.figure([_entry(r, by_mmd=label == "MMD²") for r in results], label)
+            picture = comparison.figure(results)
             if picture is not None:
                 style.save(picture, file)
     except KeyboardInterrupt:
@@ -133,20 +96,3 @@ def _write_picture(results: list[Result], file: Path) -> str:
     except Exception as error:
         return f"The picture comparison.png could not be drawn: {error}"
     return ""
-
-
-def _entry(result: Result, *, by_mmd: bool) -> comparison.Entry:
-    figures = result.diagnostics
-    if result.draws is None or not figures:
-        note = _short(result.trouble) or "not judged"
-        return comparison.Entry(result.method, result.draws, note=note)
-    good = bool(figures.get("verdict", {}).get("trustworthy"))
-    judged = figures.get("mmd" if by_mmd else "ksd") or {}
-    value, floor = judged.get("value"), judged.get("floor")
-    if not by_mmd and value is not None and floor:
-        value, floor = value / floor, 1.0
-    return comparison.Entry(result.method, result.draws, value, floor, good)
-
-
-def _short(sentence: str, most: int = 60) -> str:
-    return sentence if len(sentence) <= most else sentence[: most - 1].rsplit(" ", 1)[0] + " …"

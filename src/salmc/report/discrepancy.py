@@ -4,6 +4,7 @@ MMD² where the target has exact draws; else a Stein discrepancy, which needs no
 """
 
 import dataclasses
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -11,11 +12,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from salmc.diagnostics.arrays import safe_scale
 from salmc.diagnostics.density_fit import fit_density
 from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.ksd import ksd_squared
 from salmc.diagnostics.mmd import median_bandwidth, mmd_floor, mmd_squared
+from salmc.diagnostics.point_sets import StatisticWithFloor, safe_scale
 from salmc.report import style
 from salmc.sampling.draws import Draws
 from salmc.target import AbstractTarget
@@ -79,7 +80,7 @@ def discrepancy_path(draws: Draws) -> Path | None:
     clouds = style.thin(draws.positions, MOST_POINTS)[:, chosen]
     if not np.all(np.isfinite(clouds)):
         return None
-    log_density = style.thin(draws.log_density, MOST_POINTS)[:, chosen]
+    log_density = style.thin(np.asarray(draws.evaluated().log_density), MOST_POINTS)[:, chosen]
     if draws.target.can_sample:
         values, floor, label, told = _by_exact_draws(draws.target, clouds)
     elif draws.target.differentiable:
@@ -105,33 +106,34 @@ def _by_exact_draws(target: AbstractTarget, clouds: np.ndarray) -> Judged:
 
 def _by_gradient(target: AbstractTarget, clouds: np.ndarray) -> Judged:
     scale = safe_scale(np.asarray(clouds[:, -1], dtype=float))
-    values, floor = [], float("nan")
-    for i in range(clouds.shape[1]):
+
+    def judge(i: int, bootstrap: int) -> StatisticWithFloor:
         scores = np.asarray(target.gradients(jnp.asarray(clouds[:, i])))
         if not np.all(np.isfinite(scores)):
-            values.append(float("nan"))
-            continue
-        last = i == clouds.shape[1] - 1
-        result = ksd_squared(clouds[:, i], scores, scale=scale, bootstrap=300 if last else 0)
-        values.append(result.value)
-        floor = result.floor
-    return values, floor, "KSD²", "of each step, by the gradient · blind to weights of far modes"
+            return StatisticWithFloor(float("nan"), float("nan"))
+        return ksd_squared(clouds[:, i], scores, scale=scale, bootstrap=bootstrap)
+
+    told = "of each step, by the gradient · blind to weights of far modes"
+    return *_of_each_step(judge, clouds.shape[1]), "KSD²", told
 
 
 def _by_density(clouds: np.ndarray, log_density: np.ndarray) -> Judged:
     # One reference for all steps, fitted wherever any of them went: see `gradient_free_ksd`.
     everywhere = style.thin(clouds.reshape(-1, clouds.shape[-1]), 1000)
     reference = fit_density(everywhere, style.thin(log_density.reshape(-1), 1000))
-    values, floor = [], float("nan")
-    for i in range(clouds.shape[1]):
-        last = i == clouds.shape[1] - 1
-        result = gradient_free_ksd_squared(
-            clouds[:, i],
-            log_density[:, i],
-            reference=reference,
-            bootstrap=300 if last else 0,
+
+    def judge(i: int, bootstrap: int) -> StatisticWithFloor:
+        return gradient_free_ksd_squared(
+            clouds[:, i], log_density[:, i], reference=reference, bootstrap=bootstrap
         )
-        values.append(result.value)
-        floor = result.floor
+
     told = "of each step, by the density alone · blind to places no step has seen"
-    return values, floor, "gradient-free KSD²", told
+    return *_of_each_step(judge, clouds.shape[1]), "gradient-free KSD²", told
+
+
+def _of_each_step(
+    judge: Callable[[int, int], StatisticWithFloor], count: int
+) -> tuple[list[float], float]:
+    """The value of each step, and the floor, which only the last one is asked for."""
+    judged = [judge(i, 300 if i == count - 1 else 0) for i in range(count)]
+    return [result.value for result in judged], judged[-1].floor

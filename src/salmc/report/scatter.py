@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from salmc.report import grid, style
+from salmc.report import density_grid, style
 from salmc.sampling.draws import Draws
 
 MOST_COORDINATES = 5
@@ -42,7 +42,7 @@ def histogram_into(axes: Axes, draws: Draws, limits: tuple[float, float]) -> boo
     """A histogram of the first coordinate; tells whether the density is drawn over it."""
     _histogram(axes, draws.sample()[:, 0], limits)
     x = np.linspace(*limits, 801)
-    density = None if draws.target is None else grid.density(draws.target, x[:, None])
+    density = None if draws.target is None else density_grid.density(draws.target, x[:, None])
     if density is not None:
         _density_line(axes, x, density)
     axes.set_xlim(limits)
@@ -149,10 +149,10 @@ def density_background(
     if draws.target is None:
         return None
     x, y = np.linspace(*x_range, GRID_SIZE), np.linspace(*y_range, GRID_SIZE)
-    shape = grid.plane(draws.target, x, y)
+    shape = density_grid.plane(draws.target, x, y)
     if shape is None:
         return None
-    heights = grid.levels(shape)
+    heights = density_grid.levels(shape)
     if len(heights) > 1:
         fill = style.DENSITY(np.linspace(0.15, 1, len(heights)))
         axes.contourf(x, y, shape, levels=[*heights, np.inf], colors=fill)

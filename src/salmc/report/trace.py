@@ -3,6 +3,8 @@
 Chains are drawn one by one; a cloud of particles as quantile bands, with a few particles on top.
 """
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,6 +16,7 @@ from salmc.sampling.draws import Draws
 
 MOST_COORDINATES = 4
 MOST_PATHS = 8
+_TRUE_MEAN: dict[str, Any] = {"color": style.INK, "linewidth": 1, "linestyle": (0, (5, 3))}
 
 
 def figure(draws: Draws) -> Figure | None:
@@ -26,8 +29,11 @@ def figure(draws: Draws) -> Figure | None:
     for index in range(count):
         values = draws.positions[:, :, index]
         _row(panels[index], draws, values, draws.names[index], style.SERIES[0])
-        _truth(panels[index], draws, index)
-    _row(panels[count], draws, _finite(draws.log_density), "log density", style.SERIES[2])
+        if draws.target is not None and draws.target.mean is not None:
+            panels[index].axhline(float(draws.target.mean[index]), **_TRUE_MEAN)
+    heights = np.asarray(draws.evaluated().log_density)
+    heights = np.where(np.isfinite(heights), heights, np.nan)
+    _row(panels[count], draws, heights, "log density", style.SERIES[2])
     panels[count].set_xlabel("step")
     panels[count].set_xlim(0, int(np.asarray(draws.steps)[-1]))
     more = f" · first {count} of {draws.dim} coordinates" if draws.dim > count else ""
@@ -56,25 +62,9 @@ def _row(axes: Axes, draws: Draws, values: np.ndarray, label: str, color: str) -
         if burnt:
             axes.axvspan(0, steps[burnt - 1], color="#eef1f4", zorder=0, linewidth=0)
     axes.set_ylabel(label)
-    axes.set_ylim(*_limits(values))
-    axes.grid(axis="y")
-
-
-def _limits(values: np.ndarray) -> tuple[float, float]:
     # A log density falls off a cliff at the start; what matters is where it settles.
-    settled = values[:, values.shape[1] // 5 :]
-    return style.window(settled, margin=0.12)
-
-
-def _finite(values: np.ndarray) -> np.ndarray:
-    return np.where(np.isfinite(values), values, np.nan)
-
-
-def _truth(axes: Axes, draws: Draws, index: int) -> None:
-    target = draws.target
-    if target is None or target.mean is None:
-        return
-    axes.axhline(float(target.mean[index]), color=style.INK, linewidth=1, linestyle=(0, (5, 3)))
+    axes.set_ylim(*style.window(values[:, values.shape[1] // 5 :], margin=0.12))
+    axes.grid(axis="y")
 
 
 def _explanation(draws: Draws) -> str:
@@ -87,9 +77,7 @@ def _explanation(draws: Draws) -> str:
 def _legend(draws: Draws) -> list[Line2D | Patch]:
     handles: list[Line2D | Patch] = []
     if draws.target is not None and draws.target.mean is not None:
-        handles.append(
-            Line2D([], [], color=style.INK, linewidth=1, linestyle=(0, (5, 3)), label="true mean")
-        )
+        handles.append(Line2D([], [], **_TRUE_MEAN, label="true mean"))
     if draws.kind == "chains" and draws.burn_in > 0:
         handles.append(Patch(color="#e3e8ed", label="burn-in, left out"))
     return handles

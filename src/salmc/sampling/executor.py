@@ -15,7 +15,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -44,6 +44,10 @@ _MUST_NOT_MEET = re.compile(
 """Operations that keep programs from running at the same time. XLA's CPU client has one pool of
 threads: a LAPACK call or an FFT inside a program waits for that pool while it holds a thread of it,
 and two such programs wait for each other for ever. A black box may not bear two calls at once."""
+
+
+Item = TypeVar("Item")
+"""What groups give, one after the other: blocks."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -86,7 +90,7 @@ class AbstractExecutor(abc.ABC):
     """Works off groups of chains."""
 
     @abc.abstractmethod
-    def run(self, groups: list[Iterator[Block]]) -> Iterator[list[Block]]:
+    def run(self, groups: list[Iterator[Item]]) -> Iterator[list[Item]]:
         """The next block of each group, one list after the other, until they end.
 
         No group may be worked on by two threads at a time.
@@ -96,7 +100,7 @@ class AbstractExecutor(abc.ABC):
 class InTurn(AbstractExecutor):
     """One group after the other, on the thread of whoever asks."""
 
-    def run(self, groups: list[Iterator[Block]]) -> Iterator[list[Block]]:
+    def run(self, groups: list[Iterator[Item]]) -> Iterator[list[Item]]:
         return map(list, zip(*groups, strict=True))
 
 
@@ -107,10 +111,10 @@ class Threads(AbstractExecutor):
     here; what the others still do is not waited for, so that Ctrl-C is answered at once.
     """
 
-    def run(self, groups: list[Iterator[Block]]) -> Iterator[list[Block]]:
+    def run(self, groups: list[Iterator[Item]]) -> Iterator[list[Item]]:
         workers = [ThreadPoolExecutor(1, "salmc-chains") for _ in groups]
 
-        def begin() -> list[Future[Block | None]]:
+        def begin() -> list[Future[Item | None]]:
             pairs = zip(workers, groups, strict=True)
             return [worker.submit(next, group, None) for worker, group in pairs]
 

@@ -42,11 +42,11 @@ class LogisticRegression(AbstractTarget):
         feature_names: k names for the weights; x1 … xk where there are none.
 
     Example:
-        >>> import numpy as np
+        >>> import jax.numpy as jnp, numpy as np
         >>> target = LogisticRegression(np.array([[0.0], [2.0]]), np.array([0, 1]))
         >>> target.dim, target.names
         (2, ('x1', 'bias'))
-        >>> round(float(target.log_density(np.zeros(2))), 4)  # 2 log ½
+        >>> round(float(target.log_density(jnp.zeros(2))), 4)  # 2 log ½
         -1.3863
     """
 

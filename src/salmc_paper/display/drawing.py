@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from salmc.report import grid, style
+from salmc.report import density_grid, style
 from salmc.target import AbstractTarget
 from salmc_paper.display.published import DRAWS, Published
 from salmc_paper.display.tables import median
@@ -128,10 +128,10 @@ def density_panel(
 ) -> None:
     """Contours of a density on the plane, for points to lie on."""
     x, y = np.linspace(*x_range, _GRID_SIZE), np.linspace(*y_range, _GRID_SIZE)
-    shape = grid.plane(target, x, y)
+    shape = density_grid.plane(target, x, y)
     if shape is None:
         return
-    heights = grid.levels(shape)
+    heights = density_grid.levels(shape)
     fill = style.DENSITY(np.linspace(0.15, 1, len(heights)))
     axes.contourf(x, y, shape, levels=[*heights, np.inf], colors=fill)
     axes.contour(x, y, shape, levels=heights, colors="white", linewidths=0.5)

@@ -106,16 +106,16 @@ def _kernel_chains(context: Context) -> dict[str, Any]:
 
 def _mover_chains(context: Context) -> dict[str, Any]:
     from salmc.movers import MOVERS
-    from salmc.sampling.run import run
+    from salmc.sampling.move import move
 
     target = find_target(context["target"])
     mover = MOVERS[context["method"]](target)
     chains, draws, burn_in = context["chains"], context["draws"], context["burn_in"]
     steps = burn_in + draws
     options: dict[str, Any] = {"particles": chains, "seed": context["seed"], "progress": False}
-    path = run(mover, steps=steps, keep=steps, **options)
+    path = move(mover, steps=steps, keep=steps, **options)
     # Looking at every step costs more than the steps: the time is that of a run that does not.
-    swift = run(mover, steps=steps, keep=1, **options)
+    swift = move(mover, steps=steps, keep=1, **options)
     for made in (path, swift):
         not_interrupted(made.warnings)
     kept = dataclasses.replace(

@@ -155,7 +155,7 @@ def figure(results: Results) -> Figure | None:
 def particle_errors(method: str, size: int, runs: int, steps: int) -> dict[str, list[float]]:
     """What is measured on the particles that a method ends with, a value for each run."""
     from salmc.movers import MOVERS
-    from salmc.sampling.run import run
+    from salmc.sampling.move import move
 
     target = find_target("mog10")
     moments = np.asarray(target.mean), np.asarray(target.std)
@@ -167,7 +167,7 @@ def particle_errors(method: str, size: int, runs: int, steps: int) -> dict[str, 
         else:
             mover = MOVERS[method](target, **_SETTINGS.get(method, {}))
             start = particle_start(size, target.dim, seed)
-            draws = run(mover, start, steps, seed, keep=1, progress=False)
+            draws = move(mover, start, steps, seed, keep=1, progress=False)
             not_interrupted(draws.warnings)
             cloud = draws.positions[:, -1]
         errors = moment_errors(cloud, *moments)

@@ -137,13 +137,13 @@ def figure(results: Results) -> Figure | None:
 
 def _run(context: Context) -> Product:
     from salmc.movers import MOVERS
-    from salmc.sampling.run import run
+    from salmc.sampling.move import move
 
     target = find_target("mog4")
     _, name, settings = METHODS[context["method"]]
     size, seed = context["particles"], context["run"]
     start = particle_start(size, target.dim, seed)
-    draws = run(
+    draws = move(
         MOVERS[name](target, **settings), start, context["steps"], seed, keep=1, progress=False
     )
     not_interrupted(draws.warnings)

@@ -105,10 +105,10 @@ def _draws(context: Context, target: AbstractTarget) -> Draws:
         return Draws(exact.reshape(*shape, -1), values.reshape(shape), seconds=1.0, target=target)
     if context["kernel"] is None:
         from salmc.movers import MOVERS
-        from salmc.sampling.run import run
+        from salmc.sampling.move import move
 
         mover = MOVERS[context["method"]](target)
-        draws = run(mover, start, count, _SEED, keep=count, progress=False)
+        draws = move(mover, start, count, _SEED, keep=count, progress=False)
         # All steps are shown, the first ones too, as for the kernels.
         draws = Draws(draws.positions, draws.log_density, draws.seconds, target=target)
     else:

@@ -23,7 +23,7 @@ from salmc.diagnostics import (
     moment_errors,
     rhat,
 )
-from salmc.diagnostics.arrays import squared_distances
+from salmc.diagnostics.point_sets import squared_distances
 from salmc.sampling.draws import Draws
 from salmc.target import AbstractTarget
 

@@ -21,11 +21,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
 from salmc.errors import SalmcError
+from salmc.movers.start import check_at
 from salmc.progress import AbstractReporter, SilentReporter
 from salmc.sampling.draws import Draws
-from salmc.sampling.side_by_side import side_by_side
+from salmc.sampling.executor import Threads
 from salmc.target import AbstractTarget
-from salmc.target_check import check_at
 
 _BLOCK = 250
 """Draws between two reports of progress, and between two moments to stop."""
@@ -127,7 +127,7 @@ def nuts(
     with report:
         report.start(f"nuts on {target.name}", draws)
         began = time.perf_counter()
-        for blocks in side_by_side([group(*pair) for pair in zip(states, keys, strict=True)]):
+        for blocks in Threads().run([group(*pair) for pair in zip(states, keys, strict=True)]):
             kept.append(_joined(blocks, axis=1))
             report.advance(len(kept[-1].positions))
         seconds = time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""What the diagnostics share: array types, pairwise distances in blocks, and subsets.
+"""Sets of points, as all diagnostics take them: types, distances in blocks, scales, subsets.
 
 Diagnostics compute in NumPy and in double precision. They run once, after the sampling, on
 shapes that differ from call to call, so compilation would cost more than it saves; and
@@ -6,7 +6,7 @@ discrepancies are small differences of large sums, which single precision would 
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -29,6 +29,28 @@ _BLOCK_ENTRIES = 500_000
 
 _MEDIAN_PAIRS = 100_000
 """Pairs that estimate a median distance: relative error about 0.3 %."""
+
+
+class StatisticWithFloor(NamedTuple):
+    """A discrepancy and its floor, the 95 % quantile it would have if the sample were exact.
+
+    One exact sample in twenty lies above the floor by chance; `ratio` tells how far above.
+    """
+
+    value: float
+    floor: float
+
+    @property
+    def ratio(self) -> float:
+        """value / floor; infinite where the floor is zero."""
+        if self.floor > 0:
+            return self.value / self.floor
+        return float("inf") if self.value > 0 else 0.0
+
+    @property
+    def above(self) -> bool:
+        """Whether the value lies above its floor, or is not a number."""
+        return not self.value <= self.floor
 
 
 def as_points(name: str, values: Any, at_least: int = 2) -> Points:

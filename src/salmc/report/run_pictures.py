@@ -1,4 +1,4 @@
-"""Write every picture that applies to some draws. A picture that fails never costs the run."""
+"""The pictures of a run: all that apply to its draws. A picture that fails never costs the run."""
 
 from collections.abc import Callable
 from functools import partial

@@ -4,9 +4,9 @@ import dataclasses
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from salmc.cli.console import one_sentence, output
+from salmc.cli.tables import plain_table
 
 
 def list_targets() -> None:
@@ -14,7 +14,7 @@ def list_targets() -> None:
     with one_sentence(debug=False):
         from salmc.targets import TARGETS
 
-        table = _table("target", "dim", "what it is")
+        table = plain_table("target", "dim", "what it is", whole=2)
         for name, entry in TARGETS.items():
             table.add_row(name, str(entry.dim), entry.explanation)
         output().print(table)
@@ -29,11 +29,12 @@ def list_methods(
     """List the methods, whether they need a gradient, and the kernels that can be learned."""
     with one_sentence(debug=False):
         from salmc.cli.options import setting_names
-        from salmc.kernels import KERNELS, is_exact
+        from salmc.kernels import KERNELS
         from salmc.learning.fit import METHODS, default_kernel, method_settings
         from salmc.movers import MOVERS
 
-        table = _table("method", "gradient", "what it is", *(["settings"] if settings else []))
+        more_columns = ["settings"] if settings else []
+        table = plain_table("method", "gradient", "what it is", *more_columns, whole=2)
         for name, explanation in METHODS.items():
             defaults = method_settings(name, default_kernel(name), 2)
             learning = [field.name for field in dataclasses.fields(defaults)]
@@ -44,20 +45,11 @@ def list_methods(
             more = [f"[dim]{', '.join(setting_names(mover))}[/]"] if settings else []
             table.add_row(name, gradient, mover.explanation, *more)
         output().print(table)
-        kernels = _table("kernel", "exact draws", "what it is")
+        kernels = plain_table("kernel", "exact draws", "what it is", whole=2)
         for name, kernel in KERNELS.items():
-            kernels.add_row(name, "[green]yes[/]" if is_exact(kernel) else "no", kernel.explanation)
+            kernels.add_row(name, "[green]yes[/]" if kernel.exact else "no", kernel.explanation)
         output().print()
         output().print(kernels)
         output().print(
             "[dim]sal-mc and al-mc learn any, a-nice-mc learns nice: salmc run mog6 --kernel mlp[/]"
         )
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for position, column in enumerate(columns):
-        table.add_column(
-            column, style="cyan" if position == 0 else None, no_wrap=position in (0, 1)
-        )
-    return table

@@ -1,8 +1,4 @@
-"""The part of `salmc run` that learns a kernel, draws from it, and survives interruptions.
-
-While a kernel is trained for the run folder NAME, its checkpoints are in the hidden file
-`.NAME.checkpoint` beside it, which is removed when the run folder is complete.
-"""
+"""The part of `salmc run` that learns a kernel, draws from it, and survives interruptions."""
 
 import dataclasses
 from pathlib import Path
@@ -10,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from salmc.cli.checkpoints import claim_checkpoint, unfinished
 from salmc.cli.console import INTERRUPTED, complain
-from salmc.cli.ending import Ending
-from salmc.errors import ArgumentError, OutputError
+from salmc.cli.results import Results
+from salmc.errors import ArgumentError
 from salmc.progress import BarReporter
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from salmc.learning.settings import TrainingSettings
+    from salmc.learning.settings import PoolSettings
     from salmc.sampling.draws import Draws
     from salmc.sampling.sampler import Sampler
     from salmc.target import AbstractTarget
@@ -53,53 +50,69 @@ class Plan:
     metropolis: bool | None = None
 
 
-def train(plan: Plan, ending: Ending, *, resume: bool, named: bool) -> None:
+def train_and_draw(plan: Plan, spec: str, results: Results, *, resume: bool, named: bool) -> None:
     """Learn, draw, judge, write, tell.
 
     Args:
         plan: what was asked for.
-        ending: where it goes; its `spec` is the target, or the file of samples for al-mc.
+        spec: the target, or the file of samples for al-mc.
+        results: where it goes.
         resume: go on from the checkpoint for this folder, if there is one.
         named: whether the user named the folder.
     """
+    from salmc.sampling.folder import is_ours
+
+    folder = results.folder
     if resume and not named:
         raise ArgumentError(
             "The `--resume` option needs --out with the folder that the training was meant for."
-            + _unfinished(ending.folder.parent)
+            + unfinished(folder.parent)
         )
     _check(plan)
-    checkpoint, ending = _prepare(ending, resume=resume)
-    target, samples, dim = _load(plan, ending.spec)
+    checkpoint = claim_checkpoint(
+        folder,
+        resume=resume,
+        overwrite=results.overwrite,
+        complete=folder.exists() and is_ours(folder),
+    )
+    if resume and checkpoint.exists():
+        # After Ctrl-C there is a run folder of what was learned until then.
+        results = dataclasses.replace(results, overwrite=True)
+    results.check_place()
+    target, samples, dim = _load(plan, spec)
     _check_size(plan, dim)
     settings = learning_settings(plan, dim)
     if not resume:
         # A checkpoint that is still here belongs to a run that --overwrite gives up.
         checkpoint.unlink(missing_ok=True)
-    go_on = f" Use --resume --out {ending.folder} to go on with the training."
+    go_on = f" Use --resume --out {folder} to go on with the training."
     try:
         sampler = learn(
-            plan, target, samples, settings, ending.quiet, checkpoint=checkpoint, resume=resume
+            plan, target, samples, settings, results.quiet, checkpoint=checkpoint, resume=resume
         )
-        unfinished = ending.interrupts.seen
-        if unfinished:
+        stopped = results.interrupts.seen
+        if stopped:
             complain("Interrupted: drawing with what was learned until now.")
-        draws = draw(plan, sampler, quiet=ending.quiet)
+        draws = draw(plan, sampler, quiet=results.quiet)
     except KeyboardInterrupt:
         if not checkpoint.exists():
             raise
         complain(f"Interrupted before there were draws.{go_on}")
         raise typer.Exit(INTERRUPTED) from None
-    written, as_asked = ending.write(draws, sampler)
-    if as_asked and not unfinished:
-        checkpoint.unlink(missing_ok=True)
-    ending.tell(written, as_asked, sampler.target, go_on if unfinished else "")
+
+    def finish(written: Path, as_asked: bool) -> None:
+        if as_asked and not stopped:
+            checkpoint.unlink(missing_ok=True)
+
+    remedy = go_on if stopped else ""
+    results.end_run(draws, spec, sampler.target, sampler=sampler, finish=finish, remedy=remedy)
 
 
 def learn(
     plan: Plan,
     target: "AbstractTarget | None",
     samples: "np.ndarray | None",
-    settings: "TrainingSettings",
+    settings: "PoolSettings",
     quiet: bool,
     **checkpointing: Any,
 ) -> "Sampler":
@@ -123,17 +136,12 @@ def learn(
 
 
 def draw(plan: Plan, sampler: "Sampler", *, quiet: bool) -> "Draws":
-    """Draws from the trained kernel, by default the exact way where there is one."""
-    from salmc.kernels.base import is_exact
-
-    metropolis = plan.metropolis
-    if metropolis is None:
-        metropolis = is_exact(type(sampler.kernel)) and sampler.target is not None
+    """Draws from the trained kernel, which tell what training took."""
     draws = sampler.sample(
         chains=plan.chains or CHAINS,
         draws=plan.draws or DRAWS,
         seed=plan.seed,
-        metropolis=metropolis,
+        metropolis=plan.metropolis,
         progress=not quiet,
     )
     seconds = {part: round(float(value), 2) for part, value in sampler.seconds.items()}
@@ -141,12 +149,14 @@ def draw(plan: Plan, sampler: "Sampler", *, quiet: bool) -> "Draws":
     return dataclasses.replace(draws, settings=settings)
 
 
-def checkpoint_place(folder: Path) -> Path:
-    """Where the checkpoints of the training for a run folder are."""
-    from salmc.sampling.atomic import final_place
+def learning_settings(plan: Plan, dim: int) -> "PoolSettings":
+    """The defaults for method and kernel, with what was asked for."""
+    from salmc.cli.options import with_changes
+    from salmc.learning.fit import default_kernel, method_settings
 
-    place = final_place(folder)
-    return place.with_name(f".{place.name}.checkpoint")
+    defaults = method_settings(plan.method, plan.kernel or default_kernel(plan.method), dim)
+    steps = {} if plan.steps is None else {"steps": plan.steps}
+    return with_changes(defaults, {**plan.settings, **steps})
 
 
 class TrainingBar(BarReporter):
@@ -202,33 +212,10 @@ def _check_size(plan: Plan, dim: int) -> None:
         )
 
 
-def _prepare(ending: Ending, *, resume: bool) -> tuple[Path, Ending]:
-    """The place of the checkpoint, after a look at what is there already."""
-    from salmc.sampling.atomic import check_place
-    from salmc.sampling.folder import is_ours
-
-    checkpoint = checkpoint_place(ending.folder)
-    there = checkpoint.exists()
-    if resume and not there and ending.folder.exists() and is_ours(ending.folder):
-        raise OutputError(f"The run {ending.folder} is complete: there is nothing to resume.")
-    if resume and there:
-        # After Ctrl-C there is a run folder of what was learned until then.
-        ending = dataclasses.replace(ending, overwrite=True)
-    check_place(ending.folder, overwrite=ending.overwrite, ours=is_ours)
-    if there and not resume and not ending.overwrite:
-        raise OutputError(
-            f"There is a checkpoint of an unfinished training for {ending.folder}. Use --resume to "
-            "go on with it, or --overwrite to begin anew."
-        )
-    return checkpoint, ending
-
-
 def _load(plan: Plan, spec: str) -> "tuple[AbstractTarget | None, np.ndarray | None, int]":
     """The target or the samples, and their dimension."""
     if plan.method == "al-mc":
-        from salmc.cli.samples import read_samples
-
-        samples = read_samples(Path(spec))
+        samples = _read_samples(Path(spec))
         return None, samples, samples.shape[1]
     from salmc.targets.loading import load_target
 
@@ -236,25 +223,42 @@ def _load(plan: Plan, spec: str) -> "tuple[AbstractTarget | None, np.ndarray | N
     return target, None, target.dim
 
 
-def learning_settings(plan: Plan, dim: int) -> "TrainingSettings":
-    """The defaults for method and kernel, with what was asked for."""
-    from salmc.learning.fit import default_kernel, method_settings
+def _read_samples(file: Path) -> "np.ndarray":
+    """(n, dim) from a .npy file, or from a .csv file with or without a line of names."""
+    import numpy as np
 
-    defaults = method_settings(plan.method, plan.kernel or default_kernel(plan.method), dim)
-    changes = dict(plan.settings)
-    if plan.steps is not None:
-        changes["steps"] = plan.steps
-    for name, value in changes.items():
-        # On the command line 1 and 1.0 are the same number.
-        if isinstance(getattr(defaults, name, None), float) and type(value) is int:
-            changes[name] = float(value)
-    return defaults.replace(**changes)
+    place = file.expanduser()
+    if not place.is_file():
+        raise ArgumentError(
+            f"There is no file {file}. The method al-mc learns from samples: name a .npy or .csv "
+            "file with one sample in each row."
+        )
+    try:
+        # Nothing is unpickled: a file from elsewhere cannot run code.
+        loaded = np.load(place, allow_pickle=False) if place.suffix == ".npy" else _table(place)
+        samples = np.asarray(loaded, dtype=float)
+    except (OSError, ValueError, TypeError) as error:
+        told = str(error).strip().splitlines() or [type(error).__name__]
+        raise ArgumentError(f"Cannot read samples from {file}: {told[0]}") from error
+    samples = samples[:, None] if samples.ndim == 1 else samples
+    if samples.ndim != 2 or samples.size == 0:
+        raise ArgumentError(
+            f"The file {file} must hold a table of numbers, one sample in each row. "
+            f"Got an array of shape {samples.shape} instead."
+        )
+    return samples
 
 
-def _unfinished(parent: Path) -> str:
-    """The folders beside which there are checkpoints, for a user who does not know the name."""
-    suffix = ".checkpoint"
-    names = sorted(file.name[1 : -len(suffix)] for file in parent.glob(f".*{suffix}"))
-    if not names:
-        return ""
-    return f" There are checkpoints for {', '.join(str(parent / name) for name in names)}."
+def _table(place: Path) -> "np.ndarray":
+    import numpy as np
+
+    if place.suffix not in (".csv", ".txt"):
+        raise ValueError("its name must end in .npy or .csv.")
+    with place.open(encoding="utf-8") as file:
+        first = file.readline()
+    try:
+        [float(word) for word in first.split(",")]
+        names = 0
+    except ValueError:
+        names = 1
+    return np.loadtxt(place, delimiter=",", skiprows=names, ndmin=2)

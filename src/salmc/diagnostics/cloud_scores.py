@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Float
 
 from salmc import checks
-from salmc.diagnostics.arrays import AnyArray, as_points
 from salmc.diagnostics.density_fit import FittedDensity, fit_density
 from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.mmd import median_bandwidth, mmd_floor, mmd_squared
+from salmc.diagnostics.point_sets import AnyArray, as_points
 from salmc.diagnostics.stein_kernel import stein_kernel_diagonal
 
 AnyPoints = Float[AnyArray, "_ dim"]

@@ -1,0 +1,58 @@
+"""What a run folder tells, ready to be shown by the page of a run and by the command line."""
+
+from typing import Any, NamedTuple
+
+from salmc.diagnostics.summary import number
+
+
+class ShownTable(NamedTuple):
+    """The table of coordinates as far as it is worth showing, and the figures below it."""
+
+    columns: list[str]
+    rows: list[list[str]]
+    more: int
+    """Rows that are left out."""
+    figures: list[tuple[str, str]]
+
+
+def shown_table(
+    settings: dict[str, Any], diagnostics: dict[str, Any], most_rows: int
+) -> ShownTable | None:
+    """The table in `diagnostics.json`, with the times of training; None where there is none."""
+    content = diagnostics.get("table")
+    if not isinstance(content, dict):
+        return None
+    columns, rows = content["columns"], content["rows"]
+    # A column in which nothing is defined, as R-hat of particles, only takes room.
+    kept = [i for i in range(len(columns)) if i == 0 or any(row[i] != "–" for row in rows)]
+    figures = [(label, value) for label, value in content["figures"]]
+    parts = training_seconds(settings)
+    if parts:
+        compiling = parts.pop("compile", 0.0)
+        value = f"{number(sum(parts.values()))} ({number(compiling)})"
+        figures.append(("training seconds (and to compile)", value))
+    return ShownTable(
+        [columns[i] for i in kept],
+        [[row[i] for i in kept] for row in rows[:most_rows]],
+        max(0, len(rows) - most_rows),
+        figures,
+    )
+
+
+def target_name(settings: dict[str, Any]) -> str:
+    """What the target is called, as far as the folder knows."""
+    return str(settings.get("target") or settings.get("target_spec") or "unknown target")
+
+
+def untold_warnings(settings: dict[str, Any], diagnostics: dict[str, Any]) -> list[str]:
+    """Warnings of the run that its verdict does not repeat."""
+    told = " ".join((diagnostics.get("verdict") or {}).get("sentences", []))
+    return [text for text in settings.get("warnings") or [] if text not in told]
+
+
+def training_seconds(settings: dict[str, Any]) -> dict[str, float]:
+    """What each part of training took; nothing where there was none."""
+    parts = (settings.get("settings") or {}).get("training_seconds")
+    if not isinstance(parts, dict):
+        return {}
+    return {str(part): float(value) for part, value in parts.items()}

@@ -121,7 +121,7 @@ def _mover_chains(context: Context) -> dict[str, Any]:
     kept = dataclasses.replace(
         path,
         positions=path.positions[:, burn_in:],
-        log_density=path.log_density[:, burn_in:],
+        log_density=np.asarray(path.log_density)[:, burn_in:],
         steps=np.asarray(path.steps)[burn_in:],
         burn_in=0.0,
         seconds=swift.seconds * draws / steps,

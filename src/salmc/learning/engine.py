@@ -15,7 +15,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -82,6 +82,7 @@ class Record:
             self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - began
 
 
+@runtime_checkable
 class Keeper(Protocol):
     """Where states are kept now and then; `checkpoint.Checkpoint` is one."""
 

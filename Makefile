@@ -36,7 +36,7 @@ format: $(READY) ## Rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## Run the benchmarks, peers included, in one run
+bench: $(READY) ## Run the benchmarks that have no result yet, peers included
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
 	$(BIN)/python -m benchmarks
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import salmc
-from benchmarks.trained_kernels import CHAINS, defaults, train
+from benchmarks.trained_kernels import defaults, train
 from salmc.targets import Banana, EightSchools, Gaussian, GaussianMixture, Mog2, Mog6, Ring, Ring5
 from salmc_paper.harness.jobs import Context, Job
 from salmc_paper.measures.problems import SYNTHETIC
@@ -90,6 +90,5 @@ def _run(context: Context) -> dict[str, Any]:
     trained = train(TARGETS[context["target"]](), kernel=kernel, seed=seed)
     figures = trained.judge(metropolis=kernel == "flow", seed=seed)
     overhead = trained.seconds + figures["compile_seconds"]
-    rate = figures["ess"] * CHAINS / figures["seconds"]
-    needed = {f"{n:g}": overhead + n / rate for n in EFFECTIVE}
+    needed = {f"{n:g}": overhead + n / figures["ess_per_second"] for n in EFFECTIVE}
     return {**figures, **trained.costs, "seconds_to_effective_draws": needed}

@@ -10,7 +10,6 @@ from salmc_paper.display.tables import DASH, Table, counted, number, percent
 from salmc_paper.experiments import rows
 from salmc_paper.experiments.chains import size
 from salmc_paper.experiments.regressions import kernel_split, nuts_split
-from salmc_paper.experiments.table2 import split_training
 from salmc_paper.experiments.training import settings_of
 from salmc_paper.harness.jobs import Job, Plan, Record, Results
 
@@ -159,7 +158,7 @@ def figure(results: Results) -> Figure | None:
 
 def _training(plan: Plan, kernel: str, method: str, split: int, point: int, share: float) -> Job:
     steps = None if share == 1 else point
-    return split_training(plan, TARGET, kernel, method, split, steps, share)
+    return rows.split_training(plan, TARGET, kernel, method, split, steps, share)
 
 
 def _points(results: Results, method: str, kernel: str) -> list[int]:

@@ -70,6 +70,26 @@ def trainings(plan: Plan, target: str, kernel: str, method: str = "sal-mc") -> l
     ]
 
 
+def split_training(
+    plan: Plan,
+    target: str,
+    kernel: str,
+    method: str,
+    split: int,
+    steps: int | None = None,
+    share: float = 1.0,
+) -> Job:
+    """The training on a random split, which the figure of epochs shares; `share` of its cost."""
+    share *= 0.25 if plan.quick else 1.0
+    rival = method == RIVAL
+    seconds = RIVAL_SECONDS if rival else TRAINING_SECONDS[kernel]
+    if steps is None:
+        steps = quick_steps(plan, kernel)
+    return training(
+        target, kernel, split, method=method, steps=steps, split=split, seconds=share * seconds
+    )
+
+
 def learned_jobs(plan: Plan, target: str, *, chains: int, draws: int) -> list[Job]:
     """The jobs of all rows of a target; one training serves rows with and without a step."""
     jobs = []

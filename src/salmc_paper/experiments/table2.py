@@ -20,10 +20,9 @@ from salmc_paper.display.tables import (
 from salmc_paper.display.tables import published as printed
 from salmc_paper.experiments import rows
 from salmc_paper.experiments.chains import size
-from salmc_paper.experiments.races import race, race_table, race_words
+from salmc_paper.experiments.races import race, race_table, race_words, title
 from salmc_paper.experiments.regressions import kernel_split, nuts_chains, nuts_split
 from salmc_paper.experiments.rows import ROWS, values
-from salmc_paper.experiments.training import training
 from salmc_paper.harness.jobs import Job, Plan, Record, Results
 from salmc_paper.measures.problems import REGRESSIONS, TITLES
 
@@ -102,10 +101,8 @@ def words(results: Results) -> list[str]:
                 points = 100 * np.mean([_difference(record) for record in splits])
                 told.append(f"{points:+.2f} on {TITLES[target]} ({counted(len(splits), 'split')})")
         if told:
-            title = _title(method, kernel, metropolis)
-            sentences.append(
-                f"{title}: test accuracy over that of NUTS, points: {'; '.join(told)}."
-            )
+            name = title(method, kernel, metropolis)
+            sentences.append(f"{name}: test accuracy over that of NUTS, points: {'; '.join(told)}.")
     return sentences
 
 
@@ -142,29 +139,9 @@ def _split_jobs(plan: Plan, target: str, warmup: int, shape: dict[str, int]) -> 
         found.append(nuts)
         for method, kernel, metropolis in SPLIT_ROWS:
             if method != rows.RIVAL or split < rival_runs:
-                train = split_training(plan, target, kernel, method, split)
+                train = rows.split_training(plan, target, kernel, method, split)
                 found.append(kernel_split(train, nuts, metropolis, **shape))
     return found
-
-
-def split_training(
-    plan: Plan,
-    target: str,
-    kernel: str,
-    method: str,
-    split: int,
-    steps: int | None = None,
-    share: float = 1.0,
-) -> Job:
-    """The training on a random split, which the figure of epochs shares; `share` of its cost."""
-    share *= 0.25 if plan.quick else 1.0
-    rival = method == rows.RIVAL
-    seconds = rows.RIVAL_SECONDS if rival else rows.TRAINING_SECONDS[kernel]
-    if steps is None:
-        steps = rows.quick_steps(plan, kernel)
-    return training(
-        target, kernel, split, method=method, steps=steps, split=split, seconds=share * seconds
-    )
 
 
 def _table(results: Results, target: str) -> Table:
@@ -230,7 +207,7 @@ def _accuracy_table(results: Results) -> Table:
             lines.append(
                 (
                     TITLES[target],
-                    _title(method, kernel, metropolis),
+                    title(method, kernel, metropolis),
                     str(len(records)),
                     DASH if paper is None else percent(paper.value),
                     percent(float(np.mean(values(records, "accuracy")))),
@@ -257,11 +234,6 @@ def _splits(
 
 def _difference(record: Record) -> float:
     return record.figure("accuracy") - record.figure("nuts_accuracy")
-
-
-def _title(method: str, kernel: str, metropolis: bool) -> str:
-    wanted = (method, kernel, metropolis)
-    return next(row.title for row in ROWS if (row.method, row.kernel, row.metropolis) == wanted)
 
 
 def _unbiased(record: Record) -> bool:

@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from salmc import checks
+from salmc.black_box import black_box
 from salmc.errors import NotDifferentiableError, TargetError
 
 Point = Float[Array, " dim"]
@@ -181,8 +182,7 @@ class Target(AbstractTarget):
         self._constrain = constrain
 
     def log_density(self, x: Point) -> Scalar:
-        value = self.function(x)
-        # Shapes are known while tracing, so this costs nothing in compiled code.
+        value = self.function(x)  # its shape is known while tracing, so the check costs nothing
         require_scalar(self.name, self.dim, value)
         return jnp.asarray(value, dtype=jnp.result_type(value, x))
 
@@ -197,11 +197,8 @@ class Target(AbstractTarget):
             example: a tree of the right structure and shapes; its values do not matter.
             options: as for `Target`, but for `dim`, `names` and `constrain`, which follow.
         """
-        for taken in ("dim", "names", "constrain"):
-            if taken in options:
-                checks.fail(
-                    taken, "left out: `from_pytree` finds it from `example`", options[taken]
-                )
+        for taken in {"dim", "names", "constrain"} & options.keys():
+            checks.fail(taken, "left out: `from_pytree` finds it from `example`", options[taken])
         try:
             example = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype=float), example)
         except (TypeError, ValueError):
@@ -230,28 +227,10 @@ class Target(AbstractTarget):
             options: as for `Target`.
         """
 
-        def call(batch: Array) -> np.ndarray:
-            points = np.asarray(batch)
-            flat = points.reshape(-1, dim)
-            values = np.asarray(log_densities(flat), dtype=points.dtype)
-            if values.shape != (len(flat),):
-                raise TargetError(
-                    f"The log density must return an array of shape ({len(flat)},) for points of "
-                    f"shape {flat.shape}. Got shape {values.shape} instead."
-                )
-            return values.reshape(points.shape[:-1])
-
-        @jax.custom_jvp
-        def log_density(x: Point) -> Scalar:
-            shape = jax.ShapeDtypeStruct((), x.dtype)
-            return jax.pure_callback(call, shape, x, vmap_method="broadcast_all")
-
-        # Without a rule of its own, `jax.grad` would speak of callbacks the user never wrote.
-        @log_density.defjvp
-        def _refuse(primals: Any, tangents: Any) -> Any:
-            raise _no_gradient("jax.grad", options.get("name", "target"))
-
-        return cls(log_density, dim, **{**options, "differentiable": False})
+        function = black_box(
+            log_densities, dim, _no_gradient("jax.grad", options.get("name", "target"))
+        )
+        return cls(function, dim, **{**options, "differentiable": False})
 
     @property
     def differentiable(self) -> bool:

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-import salmc.sampling.run
 
+import salmc.sampling.move
 from command import MOVER, QUICK, call, refused
 from salmc.sampling.folder import open_run
 
@@ -79,7 +79,7 @@ def test_a_method_that_needs_a_gradient(own_target):
 
 
 def test_folders_that_cannot_be_written_are_found_before_the_run(monkeypatch):
-    monkeypatch.setattr(salmc.sampling.run, "run", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr(salmc.sampling.move, "move", lambda *_, **__: pytest.fail("it ran"))
     Path("file").write_text("")
     refused(call("run", "mog2", *QUICK, "--out", "file/out"), "Cannot write", "file/out")
     refused(call("compare", "mog2", "--methods", "sgld", "--out", "file/out"), "Cannot write")

@@ -16,7 +16,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, UInt32
+from jaxtyping import Array, Float, Integer, Key, PRNGKeyArray, UInt32
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
@@ -37,7 +37,7 @@ def normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
 
 
 def step_keys(
-    keys: Key[Array, " chains"], first: Int[Array | np.ndarray, ""], length: int
+    keys: Key[Array, " chains"], first: Integer[Array | np.ndarray, ""], length: int
 ) -> Key[Array, "length chains"]:
     """The key of each step of each chain: `fold_in` of the chain's key and the step's number."""
     numbers = jnp.asarray(first, jnp.uint32) + jnp.arange(length, dtype=jnp.uint32)

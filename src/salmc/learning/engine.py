@@ -15,7 +15,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -29,6 +29,9 @@ from salmc.learning.settings import TrainingSettings
 from salmc.learning.validation import TOLERANCES, has_collapsed
 from salmc.programs import RUNTIME_ERRORS, compiled, failure
 from salmc.progress import AbstractReporter
+
+if TYPE_CHECKING:
+    from salmc.learning.checkpoint import Checkpoint
 
 _MOST_ROLLBACKS = 4
 
@@ -82,14 +85,6 @@ class Record:
             self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - began
 
 
-@runtime_checkable
-class Keeper(Protocol):
-    """Where states are kept now and then; `checkpoint.Checkpoint` is one."""
-
-    def write(self, state: TrainingState, record: Record) -> None:
-        """Keep this state."""
-
-
 @compiled
 def advance_chunk(
     method: AbstractMethod,
@@ -129,14 +124,8 @@ def _move_pool(
 def compile_ahead(method: AbstractMethod, state: Callable[[], TrainingState]) -> threading.Thread:
     """Begin to compile what `train` will run, on a thread; XLA compiles outside Python's lock.
 
-    The program of a chunk depends on shapes alone, which are known before the first particle moves.
-
-    Args:
-        method: of the structure and shapes that will be trained; its values do not matter.
-        state: makes a state of these shapes.
-
-    Returns:
-        The thread. Join it before training, which would otherwise compile the same again.
+    The program depends on shapes alone, which are known before the first particle moves: `state`
+    makes a state of any values. Join the thread before training, which would compile it again.
     """
 
     def work() -> None:
@@ -157,7 +146,7 @@ def train(
     record: Record,
     report: AbstractReporter,
     *,
-    checkpoint: Keeper | None = None,
+    checkpoint: "Checkpoint | None" = None,
     feed: Feed | None = None,
     watch: Callable[[TrainingState, int, int], None] | None = None,
 ) -> TrainingState:
@@ -307,6 +296,6 @@ def _judge(
 def _shown(figures: dict[str, float], kind: str | None, figure: float | None) -> dict[str, float]:
     losses = ("kernel_loss", "critic_loss", "acceptance", "jump")
     shown = {name: figures[name] for name in losses if name in figures}
-    if kind in ("rejection", "stay") or kind is None or figure is None:
-        return shown
-    return {**shown, kind: figure}
+    if kind in ("likelihood", "mmd") and figure is not None:
+        shown[str(kind)] = figure
+    return shown

@@ -68,7 +68,7 @@ class SelfAdversarial(AbstractMethod):
 
     def step(self, state: TrainingState, key: PRNGKeyArray, data: Any = None) -> StepResult:
         del data
-        keys = jax.random.split(jax.random.fold_in(key, state.step), 7)
+        keys = jax.random.split(jax.random.fold_in(key, state.step), 6)
         rate = learning_rate(self.settings, state)
         kernel = self.kernel_with(state.weights)
 
@@ -82,7 +82,7 @@ class SelfAdversarial(AbstractMethod):
         if self.settings.makes_proposals:
             noise = self.noise(keys[2], len(real.points))
             proposals = particles.propose(kernel, real, noise, self.log_density)
-        batch = self.batch(state, real, proposals, keys[3], keys[4])
+        batch = self.batch(state, real, proposals, keys[3])
         state, loss, terms, fine = self.train_kernel(state, batch, rate)
         figures |= {"kernel_loss": loss, **terms.figures}
         if proposals is not None:
@@ -93,9 +93,9 @@ class SelfAdversarial(AbstractMethod):
             figures["acceptance"] = jnp.mean(probability)
             figures["jump"] = mean_jump(probability, real.points, proposals.points)
             if self.settings.exact_refresh:
-                state = self.move_exactly(state, real, proposals, ratio, keys[5])
+                state = self.move_exactly(state, real, proposals, ratio, keys[4])
         if terms.outputs is not None:
-            inputs = self.advance_chain(state, terms.outputs, keys[6])
+            inputs = self.advance_chain(state, terms.outputs, keys[5])
             state = dataclasses.replace(state, inputs=inputs)
         if self.is_calibrated:
             pool = state.memory.with_moments(real.points, state.step >= state.steps // 2)
@@ -226,14 +226,10 @@ class SelfAdversarial(AbstractMethod):
         return jnp.where(jnp.all(jnp.isfinite(outputs), axis=1)[:, None], outputs, elsewhere)
 
     def batch(
-        self,
-        state: TrainingState,
-        real: Slice,
-        proposals: Proposals | None,
-        key: PRNGKeyArray,
-        noise_key: PRNGKeyArray,
+        self, state: TrainingState, real: Slice, proposals: Proposals | None, key: PRNGKeyArray
     ) -> objective.Batch:
         """What the kernel learns from in this step."""
+        key, noise_key = jax.random.split(key)
         conditions = state.inputs
         if self.kernel.tractable and not self.kernel.independent:
             conditions = state.memory.random_rows(key, len(conditions)).points
@@ -247,9 +243,8 @@ class SelfAdversarial(AbstractMethod):
         )
 
     def log_density(self, points: Points) -> Values:
-        """log p at whitened points, up to a constant; 0 without a target."""
-        if self.target is None:
-            return jnp.zeros(len(points))
+        """log p at whitened points, up to a constant."""
+        assert self.target is not None
         return self.target.log_densities(self.whitening.colour(points))
 
     def noise(self, key: PRNGKeyArray, count: int) -> Float[Array, "n noise_dim"]:

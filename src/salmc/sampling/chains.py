@@ -27,7 +27,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Integer, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.noise import step_keys, step_noise
@@ -112,7 +112,7 @@ class Transition(eqx.Module):
         self,
         state: ChainState,
         keys: Key[Array, " chains"],
-        first: Int[Array | np.ndarray, ""],
+        first: Integer[Array | np.ndarray, ""],
         length: int,
     ) -> tuple[ChainState, Steps]:
         """`length` steps of all chains, from step number `first` on."""

@@ -21,7 +21,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Key
+from jaxtyping import Array, Integer, Key
 
 from salmc.sampling.chains import ChainState, Steps, Transition
 
@@ -229,7 +229,7 @@ def _block(
     transition: Transition,
     state: ChainState,
     keys: Key[Array, " chains"],
-    first: Int[Array | np.ndarray, ""],
+    first: Integer[Array | np.ndarray, ""],
     length: int,
 ) -> tuple[ChainState, Steps]:
     """Weights, seeds and blocks share one trace: all of them are arguments."""

@@ -42,7 +42,11 @@ def has_collapsed(kind: str, figure: float, best: float, dim: int) -> bool:
 
 @compiled
 def held_out_figure(
-    kernel: AbstractKernel, kind: str, inputs: Points, held: Points, key: PRNGKeyArray
+    kernel: AbstractKernel,
+    kind: str,
+    inputs: Points,
+    held: Float[Array, "m dim"],
+    key: PRNGKeyArray,
 ) -> Scalar:
     """The likelihood or MMD² figure of a kernel.
 

@@ -181,7 +181,9 @@ class ChainRun:
     def _group(self, state: ChainState, keys: Key[Array, " chains"]) -> Iterator[Block]:
         pending, left = None, 0
         for first in range(0, self.draws, self.length):
-            state, steps = self._program(self._fixed, state, keys, np.uint32(first), self.length)
+            state, steps = self._program(
+                self._fixed, state, keys, np.array(first, np.uint32), self.length
+            )
             if pending is not None:
                 yield _fetch(pending, left)
             pending, left = steps, min(self.length, self.draws - first)
@@ -195,7 +197,7 @@ class ChainRun:
             return _block, False
         program: Any = _block  # nor does this one of `lower`
         lowered = program.lower(
-            self._fixed, self._starts[0], self._keys[0], np.uint32(0), self.length
+            self._fixed, self._starts[0], self._keys[0], np.array(0, np.uint32), self.length
         )
         watched = config.jax_debug_nans or config.jax_debug_infs
         return lowered.compile(), not watched and not _MUST_NOT_MEET.search(lowered.as_text())

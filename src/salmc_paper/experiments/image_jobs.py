@@ -32,6 +32,10 @@ STRIP_CHAINS, STRIP_STEPS = 10, 50
 SHEET = 100
 
 
+_LATER = {"second_momentum": 0.99, "warmup": 0.0, "clip": 0.0, "patience": 0}
+"""Settings that came later, and what was done before: part of a key only where they differ."""
+
+
 def image_training(
     data: str,
     kernel: str,
@@ -62,6 +66,7 @@ def image_training(
     }
     name = f"train AL-MC, {kernel} kernel, on {data}, seed {seed}"
     settings = ImageSettings().as_dictionary() | ({} if steps is None else {"steps": steps})
+    settings = {n: value for n, value in settings.items() if _LATER.get(n, ...) != value}
     return Job("train-images", name, arguments, _train, VERSION, settings=settings, seconds=seconds)
 
 

@@ -11,7 +11,7 @@ not to a batch. What a kernel can do, it states, and nobody asks for its class o
     tractable     log q(x'|x) is known: r = q(x|x') / q(x'|x), and likelihood can train it
     independent   tractable, and proposals do not look at x: all steps' can be made at once
     training      which of `TRAININGS` suits it
-    calibration   an affine map of its output that may be set after training
+    calibrated    an affine map of its output may be set after training
 
 Kernels live in whitened coordinates (see `whitening`): a trained kernel is bound to its whitening
 and its target by a `Sampler`. Weights are array fields of the module, so that any number of trained
@@ -65,6 +65,8 @@ class AbstractKernel(eqx.Module):
     volume_preserving: ClassVar[bool] = False
     """It moves (x, v) by a map of volume 1, which cannot pull a chain back that has left."""
     training: ClassVar[str] = "adversarial"
+    calibrated: ClassVar[bool] = False
+    """It has a `calibration`."""
 
     @property
     @abc.abstractmethod
@@ -90,9 +92,9 @@ class AbstractKernel(eqx.Module):
         return False
 
     @property
-    def calibration(self) -> Calibration | None:
+    def calibration(self) -> Calibration:
         """The affine map of its output, for kernels that have one."""
-        return None
+        raise NotImplementedError(f"The kernel {self.name} has no calibration.")
 
     def with_calibration(self, calibration: Calibration) -> "AbstractKernel":
         """The kernel with another affine map."""

@@ -65,6 +65,7 @@ class MLPKernel(AbstractKernel):
 
     name = "mlp"
     explanation = "the paper's generator: forward passes without a density, so never exact"
+    calibrated = True
 
     def __init__(
         self,

@@ -16,7 +16,6 @@ from jaxtyping import PRNGKeyArray
 
 from salmc import checks
 from salmc.errors import ArgumentError
-from salmc.json_values import plain
 from salmc.kernels import KERNELS
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.whitening import Whitening
@@ -152,7 +151,7 @@ class Learner:
             whitening=method.whitening,
             pool=np.asarray(method.whitening.colour(pool.points)),
             method=self.method,
-            settings=plain({"seed": self.seed, **details, **method.settings.as_dictionary()}),
+            settings={"seed": self.seed, **details, **method.settings.as_dictionary()},
             history=record.history,
             seconds=record.seconds,
             warnings=tuple(record.warnings),

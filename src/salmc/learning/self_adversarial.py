@@ -254,7 +254,7 @@ class SelfAdversarial(AbstractMethod):
     @property
     def is_calibrated(self) -> bool:
         """Whether moments of the pool are gathered for a calibration in the end."""
-        return self.settings.calibrate and self.kernel.calibration is not None
+        return self.settings.calibrate and self.kernel.calibrated
 
     @property
     def figure_names(self) -> tuple[str, ...]:

@@ -177,7 +177,10 @@ def test_shift_of_target_and_start_carries_over(name):
 
 @EVERY
 def test_it_moves_toward_the_target(name):
-    """The mean's error, 2 spreads at the start, falls below half of that in 600 steps."""
+    """The mean's error, 2 spreads at the start, falls below half of that in 600 steps.
+
+    The mean of 60 independent draws has a standard error of 0.13 spreads: half is 7 of them.
+    """
     mean, std = jnp.array([40.0, -0.2]), jnp.array([10.0, 0.1])
     start = mean + std * (2.0 + jax.random.normal(jax.random.key(0), (60, 2)))
     end = steps(MOVERS[name](gaussian(mean=mean, std=std)), start, 0, 600).particles
@@ -252,5 +255,7 @@ class Data(AbstractTarget):
 def test_minibatches_move_toward_the_posterior(name):
     data = 3.0 + jax.random.normal(jax.random.key(0), (100, 2))
     end = steps(MOVERS[name](Data(data)), cloud(60, 2), 0, 800).particles
-    # The posterior is N(mean, 0.1² I); the start is 3 away.
-    np.testing.assert_allclose(jnp.mean(end, axis=0), jnp.mean(data, axis=0), atol=0.5)
+    # The posterior is N(mean, 0.1² I); the start is 3 away. One minibatch moves the whole cloud:
+    # over seeds its mean has an sd of 0.25 for SGHMC, and of up to 0.12 for the others.
+    atol = 5 * 0.25 if name == "sghmc" else 4 * 0.12
+    np.testing.assert_allclose(jnp.mean(end, axis=0), jnp.mean(data, axis=0), atol=atol)

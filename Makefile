@@ -23,8 +23,8 @@ demo: $(READY) ## Learn to sample the six modes of Mog6 and show what came of it
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
 
-test-all: $(READY) ## Run the tests, long statistical ones too
-	$(BIN)/python -m pytest -n auto --dist loadfile
+test-all: $(READY) ## Run the tests, long statistical ones too, compiled as users compile
+	XLA_FLAGS="$$XLA_FLAGS" $(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(READY) ## Linters, formatter, type checker, stage order
 	$(BIN)/ruff check .

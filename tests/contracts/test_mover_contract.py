@@ -154,30 +154,38 @@ def test_step_compiles_once_for_all_steps_and_settings(name):
 
 @EVERY
 def test_scale_of_target_and_start_carries_over(name):
-    """Powers of two do not round: the same draws in other units, but for exp and log."""
-    scale = jnp.array([4.0, 0.125])
-    start = cloud(60, 2)
-    expected = steps(MOVERS[name](gaussian()), start, 0, 20).particles
-    found = steps(MOVERS[name](gaussian(std=scale)), start * scale, 0, 20).particles / scale
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+    """The same draws in other units.
+
+    In double precision, here and below: rounding may change the sign of a direction near zero, or
+    the parent of a birth, with a chance of some 1e-13 in place of 1e-4. Else it grows, to 1e-12
+    in ten steps of AG-SVGD and SMC; by a thousand in the next ten of SMC.
+    """
+    with jax.enable_x64(True):
+        scale = jnp.array([4.0, 0.125])
+        start = cloud(60, 2)
+        expected = steps(MOVERS[name](gaussian()), start, 0, 10).particles
+        found = steps(MOVERS[name](gaussian(std=scale)), start * scale, 0, 10).particles / scale
+        assert found.dtype == jnp.float64
+        np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 @EVERY
 def test_shift_of_target_and_start_carries_over(name):
-    """A shift by 8 rounds three of 24 bits away. A direction near zero may change its sign by
-    that, and a birth its parent, so a few steps are compared, and most particles.
-    """
-    scale, shift = jnp.array([4.0, 0.125]), jnp.array([8.0, -1.0])
-    start = cloud(60, 2)
-    expected = steps(MOVERS[name](gaussian()), start, 0, 3).particles
-    moved = MOVERS[name](gaussian(mean=shift, std=scale))
-    found = (steps(moved, start * scale + shift, 0, 3).particles - shift) / scale
-    assert np.quantile(np.abs(found - expected), 0.9) < 1e-4
+    with jax.enable_x64(True):
+        scale, shift = jnp.array([4.0, 0.125]), jnp.array([8.0, -1.0])
+        start = cloud(60, 2)
+        expected = steps(MOVERS[name](gaussian()), start, 0, 10).particles
+        moved = MOVERS[name](gaussian(mean=shift, std=scale))
+        found = (steps(moved, start * scale + shift, 0, 10).particles - shift) / scale
+        np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 @EVERY
 def test_it_moves_toward_the_target(name):
-    """The mean's error, 2 spreads at the start, falls below half of that in 600 steps."""
+    """The mean's error, 2 spreads at the start, falls below half of that in 600 steps.
+
+    The mean of 60 independent draws has a standard error of 0.13 spreads: half is 7 of them.
+    """
     mean, std = jnp.array([40.0, -0.2]), jnp.array([10.0, 0.1])
     start = mean + std * (2.0 + jax.random.normal(jax.random.key(0), (60, 2)))
     end = steps(MOVERS[name](gaussian(mean=mean, std=std)), start, 0, 600).particles
@@ -252,5 +260,7 @@ class Data(AbstractTarget):
 def test_minibatches_move_toward_the_posterior(name):
     data = 3.0 + jax.random.normal(jax.random.key(0), (100, 2))
     end = steps(MOVERS[name](Data(data)), cloud(60, 2), 0, 800).particles
-    # The posterior is N(mean, 0.1² I); the start is 3 away.
-    np.testing.assert_allclose(jnp.mean(end, axis=0), jnp.mean(data, axis=0), atol=0.5)
+    # The posterior is N(mean, 0.1² I); the start is 3 away. One minibatch moves the whole cloud:
+    # over seeds its mean has an sd of 0.25 for SGHMC, and of up to 0.12 for the others.
+    atol = 5 * 0.25 if name == "sghmc" else 4 * 0.12
+    np.testing.assert_allclose(jnp.mean(end, axis=0), jnp.mean(data, axis=0), atol=atol)

@@ -1,5 +1,7 @@
 """The spline against its own inverse, against autodiff, and against FlowJAX's."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,19 +9,32 @@ import numpy as np
 import pytest
 from flowjax.bijections import RationalQuadraticSpline
 
+import salmc.kernels.spline
 from salmc.kernels.spline import (
     MIN_SHARE,
     MIN_SLOPE,
     parameter_count,
     radial_grid,
-    spline,
-    spline_inverse,
     wide_grid,
 )
 
 BINS = 7
 LOW, HIGH = -5.0, 5.0
 GRID = np.linspace(LOW, HIGH, BINS + 1)
+
+
+@functools.partial(jax.jit, static_argnames=("name", "grid", "options"))
+def _compiled(name, x, raw, grid, options):
+    """One program, where operations one by one would be fifty."""
+    return getattr(salmc.kernels.spline, name)(x, raw, np.array(grid), **dict(options))
+
+
+def spline(x, raw, grid):
+    return _compiled("spline", x, raw, tuple(grid), ())
+
+
+def spline_inverse(y, raw, grid, **options):
+    return _compiled("spline_inverse", y, raw, tuple(grid), tuple(options.items()))
 
 
 @pytest.fixture(autouse=True)
@@ -158,6 +173,6 @@ def test_agrees_with_flowjax(scale):
         (spline_inverse, peer.inverse_and_log_det),
     ):
         values, log_slopes = own(x[None], wide, GRID)
-        expected_values, expected_slopes = jax.vmap(expected)(x)
+        expected_values, expected_slopes = jax.jit(jax.vmap(expected))(x)
         np.testing.assert_allclose(values[0], expected_values, atol=1e-9)
         np.testing.assert_allclose(log_slopes[0], expected_slopes, atol=1e-7)

@@ -1,27 +1,35 @@
-"""Programs are forgotten when they take too much, and only then."""
+"""Programs are forgotten when they take too much, only then, and only ours."""
 
 import jax
 import jax.numpy as jnp
 import pytest
 
-from salmc.programs import RUNTIME_ERRORS, failure, make_room
+from salmc.programs import RUNTIME_ERRORS, compiled, failure, make_room
 
 
 def test_programs_are_forgotten_only_when_they_take_too_much():
-    traces = []
+    ours, users = [], []
 
-    @jax.jit
+    @compiled
     def program(x):
-        traces.append(None)
+        ours.append(None)
         return x + 1
 
-    program(1.0)
+    @jax.jit
+    def of_the_user(x):
+        users.append(None)
+        return x + 1
+
+    def run():
+        program(jnp.ones(()))
+        of_the_user(jnp.ones(()))
+        return len(ours), len(users)
+
+    assert run() == (1, 1)
     assert not make_room(share=1.0)
-    program(2.0)
-    assert len(traces) == 1
+    assert run() == (1, 1)
     assert make_room(share=0.0)
-    program(3.0)
-    assert len(traces) == 2
+    assert run() == (2, 1)
 
 
 def test_a_system_that_does_not_tell(monkeypatch):

@@ -114,7 +114,7 @@ def test_given_samples(flow, mlp, mlp_settings):
     # The means of 180 samples of sd 2 and of 800 draws from what they taught: five standard errors.
     error = 5 * np.array([2.0, 0.1]) * np.sqrt(1 / 180 + 1 / 800)
     # … and a tenth of an sd for a kernel that has trained for 40 steps.
-    assert np.all(np.abs(draws.positions.mean(axis=(0, 1)) - 3) < error + [0.2, 0.01])
+    assert np.all(np.abs(draws.positions.mean(axis=(0, 1)) - 3) < error + np.array([0.2, 0.01]))
 
 
 @pytest.mark.parametrize("samples", [np.zeros((3, 2)), np.zeros(50), np.full((50, 2), np.nan), "a"])

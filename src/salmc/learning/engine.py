@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from salmc.learning.checkpoint import Checkpoint
 
 _MOST_ROLLBACKS = 4
-
 _ENOUGH_SKIPPED = 0.5
 """Share of updates that were not finite from which on a chunk counts as gone wrong."""
 
@@ -95,9 +94,8 @@ def advance_chunk(
 ) -> tuple[TrainingState, Float[Array, " figures"], Float[Array, ""]]:
     """`count` steps; it is traced, so that chunks of every length share one compilation.
 
-    Returns:
-        The state, the mean of each figure over the steps whose update was finite, and the share
-        of those whose update was not.
+    Returns the state, the mean of each figure over the steps whose update was finite, and the share
+    of those whose update was not.
     """
     dynamic, static = eqx.partition(state, eqx.is_array)
     names = method.figure_names
@@ -199,10 +197,11 @@ def train(
                 continue
             began, done, data = done, done + count, ahead
             record.skipped += round(float(skipped) * count)
-            row = {"step": float(done), **({} if figure is None else {"figure": figure})}
+            row = {"step": float(done), **figures}
             if figure is not None:
+                row["figure"] = figure
                 state = _judge(record, settings, state, figure)
-            record.add({**row, **figures}, {f"{move}_acceptance": moved})
+            record.add(row, {f"{move}_acceptance": moved})
             good, chunks = state, chunks + 1
             report.advance(count, **_shown(figures, kind, figure))
             with record.timed("checkpoint"):

@@ -10,7 +10,7 @@ and every set of weights share one trace.
 
 import abc
 import math
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
 import jax
@@ -20,6 +20,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
+from salmc.kernels.noise import normal
 from salmc.learning.settings import TrainingSettings
 from salmc.target import AbstractTarget, Scalar
 
@@ -74,6 +75,8 @@ class AbstractMethod(eqx.Module):
     critic: eqx.AbstractVar[Any]
     settings: eqx.AbstractVar[Any]
     target: eqx.AbstractVar[AbstractTarget | None]
+    pool_move_name: ClassVar[str] = "pool"
+    """What the move of the whole pool is, for seconds and history."""
 
     @abc.abstractmethod
     def step(self, state: TrainingState, key: PRNGKeyArray, data: Any) -> StepResult:
@@ -108,11 +111,6 @@ class AbstractMethod(eqx.Module):
         """Steps between moves of the whole pool; 0 for none."""
         return 0
 
-    @property
-    def pool_move_name(self) -> str:
-        """What that move is, for seconds and history."""
-        return "pool"
-
     def move_pool(self, state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Scalar]:
         """A move of the whole pool: the state, and the share of proposals that was accepted."""
         raise NotImplementedError
@@ -122,6 +120,10 @@ class AbstractMethod(eqx.Module):
         """For progress bars."""
         trained = f"learning {self.kernel.name}"
         return trained if self.target is None else f"{trained} on {self.target.name}"
+
+    def noise(self, key: PRNGKeyArray, count: int) -> Float[Array, "n noise_dim"]:
+        """ξ ~ N(0, I), for n points."""
+        return normal(key, (count, self.kernel.noise_dim))
 
     def kernel_with(self, weights: Weights) -> Any:
         """The kernel with other weights."""

@@ -65,6 +65,8 @@ class NiceMethod(AbstractMethod):
     target: AbstractTarget
     whitening: Whitening
 
+    pool_move_name = "refill"
+
     def step(self, state: TrainingState, key: PRNGKeyArray, data: Any = None) -> StepResult:
         del data
         settings = self.settings
@@ -147,7 +149,7 @@ class NiceMethod(AbstractMethod):
 
         def advance(here: Slice, number: Array) -> tuple[Slice, Scalar]:
             noise_key, accept_key = jax.random.split(jax.random.fold_in(step_key, number))
-            noise = normal(noise_key, (len(rows), kernel.noise_dim))
+            noise = self.noise(noise_key, len(rows))
             proposals = propose(kernel, here, noise, self.log_density)
             ratio = exact_ratio(kernel, here, proposals, None)
             moves = taken(jnp.log1p(-jax.random.uniform(accept_key, ratio.shape)), ratio)
@@ -184,10 +186,6 @@ class NiceMethod(AbstractMethod):
     def pool_move_every(self) -> int:
         return self.settings.refill_every
 
-    @property
-    def pool_move_name(self) -> str:
-        return "refill"
-
     def _starts(self, kernel: AbstractKernel, buffer: Particles, key: PRNGKeyArray) -> Starts:
         """For all rounds at once: many small products would cost more than a few large ones."""
         keys = jax.random.split(key, 5)
@@ -214,7 +212,7 @@ class NiceMethod(AbstractMethod):
     def _tried_out(self, state: TrainingState, some: Slice, key: PRNGKeyArray) -> dict[str, Scalar]:
         """Acceptance and `mean_jump` of the averaged kernel at points of the buffer."""
         kernel = self.kernel_with(state.average)
-        noise = normal(key, (len(some.points), kernel.noise_dim))
+        noise = self.noise(key, len(some.points))
         proposals = propose(kernel, some, noise, self.log_density)
         probability = acceptance(exact_ratio(kernel, some, proposals, None))
         jump = mean_jump(probability, some.points, proposals.points)

@@ -20,10 +20,9 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.noise import normal
 from salmc.kernels.whitening import Whitening
 from salmc.learning import objective, particles
 from salmc.learning.method import (
@@ -36,7 +35,7 @@ from salmc.learning.method import (
     learning_rate,
 )
 from salmc.learning.mixture import mixture_move
-from salmc.learning.particles import Particles, Proposals, Slice, Values
+from salmc.learning.particles import Proposals, Slice, Values
 from salmc.learning.settings import LearningSettings
 from salmc.learning.validation import held_out_figure
 from salmc.metropolis import acceptance, mean_jump, taken
@@ -66,6 +65,8 @@ class SelfAdversarial(AbstractMethod):
     mover: AbstractMover | None = None
     held: Points | None = None
 
+    pool_move_name = "mixture"
+
     def step(self, state: TrainingState, key: PRNGKeyArray, data: Any = None) -> StepResult:
         del data
         keys = jax.random.split(jax.random.fold_in(key, state.step), 6)
@@ -78,9 +79,8 @@ class SelfAdversarial(AbstractMethod):
             state, figures["critic_loss"] = self.train_critic(
                 state, kernel, real.points, rate, keys[1]
             )
-        proposals = None
+        noise, proposals = self.noise(keys[2], len(real.points)), None
         if self.settings.makes_proposals:
-            noise = self.noise(keys[2], len(real.points))
             proposals = particles.propose(kernel, real, noise, self.log_density)
         batch = self.batch(state, real, proposals, keys[3])
         state, loss, terms, fine = self.train_kernel(state, batch, rate)
@@ -97,10 +97,10 @@ class SelfAdversarial(AbstractMethod):
         if terms.outputs is not None:
             inputs = self.advance_chain(state, terms.outputs, keys[5])
             state = dataclasses.replace(state, inputs=inputs)
+        pool = state.memory
         if self.is_calibrated:
-            pool = state.memory.with_moments(real.points, state.step >= state.steps // 2)
-            state = dataclasses.replace(state, memory=pool)
-        return dataclasses.replace(state, step=state.step + 1), figures, fine
+            pool = pool.with_moments(real.points, state.step >= state.steps // 2)
+        return dataclasses.replace(state, memory=pool, step=state.step + 1), figures, fine
 
     def adjust(
         self, state: TrainingState, key: PRNGKeyArray
@@ -113,7 +113,7 @@ class SelfAdversarial(AbstractMethod):
             return state, pool.random_rows(move_key, count), jnp.zeros(())
         real = pool.rows((state.step * count) % len(pool.points), count)
         if settings.refresh > 0.0 and not settings.exact_refresh:
-            share = self.settings.refresh_at(state.step, state.steps)
+            share = settings.refresh_at(state.step, state.steps)
             fresh = jax.random.uniform(refresh_key, (count,)) < share
             points = jnp.where(fresh[:, None], state.inputs, real.points)
             values = jnp.where(fresh, self.log_density(state.inputs), real.log_density)
@@ -247,10 +247,6 @@ class SelfAdversarial(AbstractMethod):
         assert self.target is not None
         return self.target.log_densities(self.whitening.colour(points))
 
-    def noise(self, key: PRNGKeyArray, count: int) -> Float[Array, "n noise_dim"]:
-        """ξ ~ N(0, I), for n points."""
-        return normal(key, (count, self.kernel.noise_dim))
-
     @property
     def is_calibrated(self) -> bool:
         """Whether moments of the pool are gathered for a calibration in the end."""
@@ -268,9 +264,9 @@ class SelfAdversarial(AbstractMethod):
             "decorrelation": settings.decorrelation,
             "likelihood": tractable and densities,
             "regression": settings.regression,
-            "velocity": settings.velocity and self.settings.makes_outputs,
-            "acceptance": self.settings.makes_proposals,
-            "jump": self.settings.makes_proposals and not tractable,
+            "velocity": settings.velocity and settings.makes_outputs,
+            "acceptance": settings.makes_proposals,
+            "jump": settings.makes_proposals and not tractable,
             "move_acceptance": self.target is not None and self.mover is None,
         }
         return tuple(name for name, wanted in on.items() if wanted)
@@ -295,15 +291,11 @@ class SelfAdversarial(AbstractMethod):
         mixes = has_moves and self.settings.mixture_components > 0
         return self.settings.mixture_every if mixes else 0
 
-    @property
-    def pool_move_name(self) -> str:
-        return "mixture"
-
     def move_pool(self, state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Scalar]:
         """The mixture's independence move over the whole pool."""
-        pool: Particles = state.memory
+        pool, components = state.memory, self.settings.mixture_components
         points, values, accepted = mixture_move(
-            key, pool.points, pool.log_density, self.log_density, self.settings.mixture_components
+            key, pool.points, pool.log_density, self.log_density, components
         )
         pool = dataclasses.replace(pool, points=points, log_density=values)
         return dataclasses.replace(state, memory=pool), accepted

@@ -288,8 +288,7 @@ class SelfAdversarial(AbstractMethod):
     @property
     def pool_move_every(self) -> int:
         has_moves = self.target is not None and self.mover is None
-        mixes = has_moves and self.settings.mixture_components > 0
-        return self.settings.mixture_every if mixes else 0
+        return self.settings.mixture_every if has_moves and self.settings.mixture_components else 0
 
     def move_pool(self, state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Scalar]:
         """The mixture's independence move over the whole pool."""

@@ -112,7 +112,7 @@ def _contender(
 ) -> "tuple[str, Plan | type[AbstractMover]]":
     """A mover, or what to learn: "sal-mc", or with another kernel "sal-mc:mlp"."""
     from salmc import checks
-    from salmc.kernels import KERNELS
+    from salmc.learning.fit import kernels_of
 
     name, colon, kernel = label.partition(":")
     mover = shared.find_method(name)
@@ -123,8 +123,7 @@ def _contender(
             raise ArgumentError(f"The method {name} is a mover and has no kernel. Got {label!r}.")
         return label, mover
     if colon:
-        known = ("nice",) if name == "a-nice-mc" else tuple(KERNELS)
-        checks.choice("kernel", kernel, known)
+        checks.choice("kernel", kernel, kernels_of(name))
     return label, Plan(name, {}, seed, steps, kernel or None)
 
 

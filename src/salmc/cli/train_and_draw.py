@@ -182,6 +182,7 @@ def _check(plan: Plan) -> None:
     from salmc import checks
     from salmc.cli.options import refuse
     from salmc.kernels import KERNELS
+    from salmc.learning.fit import kernels_of
     from salmc.movers import MOVERS
 
     checks.integer("seed", plan.seed, 0)
@@ -190,8 +191,9 @@ def _check(plan: Plan) -> None:
             checks.integer(name, getattr(plan, name), 1)
     if plan.kernel is not None:
         checks.choice("kernel", plan.kernel, tuple(KERNELS))
-    if plan.method == "a-nice-mc" and plan.kernel not in (None, "nice"):
-        checks.fail("kernel", "nice for a-nice-mc", plan.kernel)
+        if plan.kernel not in kernels_of(plan.method):
+            known = " or ".join(kernels_of(plan.method))
+            checks.fail("kernel", f"{known} for {plan.method}", plan.kernel)
     if plan.mover is not None:
         checks.choice("mover", plan.mover, ("auto", *MOVERS))
     if plan.steps is not None and "steps" in plan.settings:

@@ -65,6 +65,8 @@ class AbstractKernel(eqx.Module):
     volume_preserving: ClassVar[bool] = False
     """It moves (x, v) by a map of volume 1, which cannot pull a chain back that has left."""
     training: ClassVar[str] = "adversarial"
+    over_images: ClassVar[bool] = False
+    """Its points are images; `salmc.images` trains and samples it."""
     calibrated: ClassVar[bool] = False
     """It has a `calibration`."""
 

@@ -17,7 +17,7 @@ Images are points of R^(height × width × channels) with entries in [−1, 1], 
 """
 
 import abc
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -49,6 +49,8 @@ class AbstractImageKernel(AbstractKernel):
     """g."""
     turn: eqx.AbstractVar[float]
     """Mean angle of R, in radians."""
+
+    over_images: ClassVar[bool] = True
 
     @abc.abstractmethod
     def encoder(self, images: Points) -> Codes:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from salmc import checks
+from salmc.kernels import KERNELS
 from salmc.kernels.base import AbstractKernel
 from salmc.learning.a_nice_mc import a_nice_mc
 from salmc.learning.al_mc import al_mc
@@ -115,6 +116,13 @@ def choose_mover(target: AbstractTarget) -> str:
 def default_kernel(method: str) -> str:
     """The kernel that a method learns when nobody says."""
     return "nice" if method == "a-nice-mc" else "flow"
+
+
+def kernels_of(method: str) -> tuple[str, ...]:
+    """The names of the kernels that a method can learn, by what they state."""
+    suits = {"a-nice-mc": lambda kernel: kernel.exact and kernel.volume_preserving}
+    fits = suits.get(method, lambda kernel: True)
+    return tuple(name for name, kernel in KERNELS.items() if fits(kernel))
 
 
 def method_settings(method: str, kernel: str | AbstractKernel, dim: int) -> PoolSettings:

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc.errors import OutputError
-from salmc.kernels.image import AbstractImageKernel
 from salmc.kernels.whitening import Whitening
 from salmc.sampling.kernel_file import damaged, read_kernel, write_kernel
 from salmc.sampling.sampler import Sampler
@@ -53,7 +52,7 @@ def load(path: str | Path, target: AbstractTarget | None = None) -> Sampler:
         OutputError: if the file is missing, damaged, of a newer format, or not of salmc.
     """
     kernel, header, arrays = read_kernel(path)
-    if isinstance(kernel, AbstractImageKernel):
+    if kernel.over_images:
         raise OutputError(
             f"{path} holds a kernel over images. Use salmc.images.load, or salmc images sample."
         )

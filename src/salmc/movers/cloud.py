@@ -1,7 +1,7 @@
 """What most movers carry from step to step, and the way from a move to the next state."""
 
 import dataclasses
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -15,6 +15,8 @@ from salmc.movers.base import (
 )
 from salmc.target import AbstractTarget, Points
 
+State = TypeVar("State", bound="Cloud")
+
 
 class Cloud(AbstractState):
     """Positions, the unit of length of each coordinate, and the number of steps taken."""
@@ -24,7 +26,7 @@ class Cloud(AbstractState):
     count: Float[Array, ""]
 
     @classmethod
-    def begin(cls, particles: Points, **more: Any) -> Self:
+    def begin(cls: type[State], particles: Points, **more: Any) -> State:
         """The state before the first step; `more` is what a mover carries beside the cloud."""
         return cls(particles, spread(particles), jnp.zeros(()), **more)
 
@@ -37,7 +39,7 @@ class Cloud(AbstractState):
         """∇ log p in units of `scale`, of one minibatch that all particles share."""
         return standardised_gradients(key, target, self.particles, self.scale)
 
-    def moved(self, move: Points, **changes: Any) -> tuple[Self, Float[Array, ""]]:
+    def moved(self: State, move: Points, **changes: Any) -> tuple[State, Float[Array, ""]]:
         """The state after a move in units of `scale`, and the root mean square of that move."""
         particles = self.particles + self.scale * move
         following = dataclasses.replace(

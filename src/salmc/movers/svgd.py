@@ -13,7 +13,7 @@ the cloud too narrow; no setting of the bandwidth cures it.
 Reference: Liu and Wang, "Stein variational gradient descent", 2016.
 """
 
-from typing import Self
+from typing import TypeVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -31,6 +31,8 @@ than the start is not touched, but one particle at a singularity cannot rule its
 _MEMORY = 0.9
 """Share of the running average that one step keeps."""
 
+State = TypeVar("State", bound="SVGDState")
+
 
 class SVGDState(Cloud):
     """A cloud with the mean squared direction of late."""
@@ -38,8 +40,8 @@ class SVGDState(Cloud):
     mean_square: Float[Array, " dim"]
 
     def settled(
-        self, direction: Points, step_size: Float[Array, ""]
-    ) -> tuple[Self, Float[Array, ""]]:
+        self: State, direction: Points, step_size: Float[Array, ""]
+    ) -> tuple[State, Float[Array, ""]]:
         """The state after a `settling_move` along a direction, and the length of that move."""
         move, mean_square = settling_move(direction, step_size, self.mean_square, self.count)
         return self.moved(move, mean_square=mean_square)

@@ -17,7 +17,13 @@ def test_the_wheel_has_types_templates_and_data(tmp_path):
     assert finished.returncode == 0, finished.stderr
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    for name in ("py.typed", "report/page.html.jinja", "datasets/files/digits.npz"):
+    for name in (
+        "py.typed",
+        "report/page.html.jinja",
+        "report/salmc.mplstyle",
+        "datasets/files/digits.npz",
+        "datasets/files/digests.txt",
+    ):
         assert f"salmc/{name}" in names
     assert not any(name.startswith("tests") for name in names)
 

@@ -1,7 +1,6 @@
 """Progress goes through one reporter object: long work never prints by itself."""
 
 import abc
-from types import TracebackType
 
 
 class AbstractReporter(abc.ABC):
@@ -22,12 +21,7 @@ class AbstractReporter(abc.ABC):
     def __enter__(self) -> "AbstractReporter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 
@@ -48,27 +42,18 @@ class BarReporter(AbstractReporter):
     """A Rich progress bar on standard error, with the latest figures beside it."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TaskID,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich import console, progress
 
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            TextColumn("[dim]{task.fields[figures]}"),
-            console=Console(stderr=True),
+        self._progress = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeElapsedColumn(),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("[dim]{task.fields[figures]}"),
+            console=console.Console(stderr=True),
         )
-        self._task: TaskID | None = None
+        self._task: progress.TaskID | None = None
 
     def start(self, description: str, total: int) -> None:
         self._progress.start()

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from salmc.cli.compare import compare
+from salmc.cli.console import remembering
 from salmc.cli.further import SETTINGS, FurtherCommands
 from salmc.cli.images import app as images
-from salmc.cli.remembering import remembering
 from salmc.cli.run import run
 from salmc.cli.sample import sample
 from salmc.cli.show import show

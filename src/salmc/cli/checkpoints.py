@@ -11,11 +11,7 @@ _SUFFIX = ".checkpoint"
 def claim_checkpoint(out: Path, *, resume: bool, overwrite: bool, complete: bool) -> Path:
     """The place of the checkpoint, unless what is there already forbids to train for `out`.
 
-    Args:
-        out: what the training is for.
-        resume: whether the user asks to go on with it.
-        overwrite: whether the user gives up what is there.
-        complete: whether `out` is there and needs no more training.
+    `complete` tells whether `out` is there and needs no more training.
     """
     from salmc.sampling.atomic import final_place
 

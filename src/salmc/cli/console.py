@@ -1,23 +1,39 @@
-"""What all commands share: consoles, one sentence for an error, and what Ctrl-C means."""
+"""What all commands share: consoles, one sentence for an error, what Ctrl-C means, and programs
+that are kept."""
 
 import contextlib
+import functools
 import signal
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, ParamSpec
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from salmc.errors import SalmcError
+from salmc.programs_on_disk import remember_programs
+
+Arguments = ParamSpec("Arguments")
 
 BAD_INPUT = 2
 UNEXPECTED = 1
 INTERRUPTED = 130
+
+
+def remembering(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """The command, with compiled programs on disk: each is a new process, as was the one before."""
+
+    @functools.wraps(command)
+    def wrapped(*arguments: Arguments.args, **options: Arguments.kwargs) -> None:
+        remember_programs()
+        command(*arguments, **options)
+
+    return wrapped
 
 
 def output() -> Console:

@@ -15,8 +15,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from salmc.cli.console import BAD_INPUT, complain, reason
-from salmc.cli.remembering import remembering
+from salmc.cli.console import BAD_INPUT, complain, reason, remembering
 
 GROUP = "salmc.commands"
 SETTINGS = {"help_option_names": ["-h", "--help"]}

@@ -11,8 +11,7 @@ import typer
 
 from salmc.cli import options as shared
 from salmc.cli.checkpoints import claim_checkpoint
-from salmc.cli.console import INTERRUPTED, Interrupts, complain, one_sentence, output
-from salmc.cli.remembering import remembering
+from salmc.cli.console import INTERRUPTED, Interrupts, complain, one_sentence, output, remembering
 from salmc.errors import ArgumentError, OutputError
 
 if TYPE_CHECKING:

@@ -89,11 +89,7 @@ def find_method(name: str) -> "type[AbstractMover] | None":
 
 
 def refuse(why: str, **given: Any) -> None:
-    """Options that mean nothing here are an error; None was not given.
-
-    Raises:
-        ArgumentError: that names the first of them and says why.
-    """
+    """Options that mean nothing here are an error that names the first; None was not given."""
     for name, value in given.items():
         if value is not None:
             raise ArgumentError(f"The `--{name.replace('_', '-')}` option {why}")

@@ -29,12 +29,7 @@ if TYPE_CHECKING:
 class Results:
     """Where and how the results of one command are written and told.
 
-    Attributes:
-        folder: what to write.
-        interrupts: Ctrl-C, as the command sees it.
-        overwrite: whether a folder of salmc that is there is replaced.
-        plots: whether there are pictures.
-        quiet: whether only the folder's name is printed.
+    Only a folder of salmc is ever overwritten; what is quiet prints the folder's name alone.
     """
 
     folder: Path
@@ -191,8 +186,7 @@ def _write_page(folder: Path) -> None:
 def _write_somewhere(write: Callable[[Path], Path], folder: Path) -> tuple[Path, bool]:
     """Write to `folder`; if that fails, to a temporary one, so that nothing computed is lost.
 
-    Returns:
-        The folder, and whether it is the one that was asked for.
+    Tells the folder, and whether it is the one that was asked for.
     """
     try:
         return write(folder), True

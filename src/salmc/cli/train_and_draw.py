@@ -29,14 +29,8 @@ DRAWS = 2000
 class Plan:
     """What was asked for; None where the default is wanted.
 
-    Attributes:
-        method: "sal-mc", "al-mc" or "a-nice-mc".
-        settings: of the learning, by name.
-        seed: of training, and of the draws.
-        steps: of training.
-        kernel, mover: names.
-        chains, draws: how many chains, and draws of each.
-        metropolis: whether proposals may be rejected; by default where that makes draws exact.
+    Settings and steps are of the training, and the seed is of both training and draws. Metropolis
+    is by default where that makes draws exact.
     """
 
     method: str
@@ -53,12 +47,8 @@ class Plan:
 def train_and_draw(plan: Plan, spec: str, results: Results, *, resume: bool, named: bool) -> None:
     """Learn, draw, judge, write, tell.
 
-    Args:
-        plan: what was asked for.
-        spec: the target, or the file of samples for al-mc.
-        results: where it goes.
-        resume: go on from the checkpoint for this folder, if there is one.
-        named: whether the user named the folder.
+    `spec` is the target, or the file of samples for al-mc; `named` tells whether the user named the
+    folder, which a training needs that goes on from its checkpoint.
     """
     from salmc.sampling.folder import is_ours
 

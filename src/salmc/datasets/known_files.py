@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from salmc.datasets.parsing import parse_table
@@ -49,45 +50,24 @@ def gzip_digest(content: bytes) -> str:
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog"
 _MNIST = "https://ossci-datasets.s3.amazonaws.com"
 
+_LISTED = (Path(__file__).parent / "files" / "digests.txt").read_text(encoding="utf-8")
+_DIGESTS = {name: digest for digest, name in map(str.split, _LISTED.splitlines())}
+"""SHA-256 of the content of each file, which is not always that of the file itself."""
 
-def _mnist(name: str, digest: str) -> KnownFile:
-    place = f"mnist/{name}"
-    return KnownFile((place,), digest, gzip_digest, f"{_MNIST}/{place}")
+
+def _table(name: str, columns: int, *also: str, url: str | None = None) -> KnownFile:
+    return KnownFile((name, *also), _DIGESTS[name], table_digest(columns), url)
+
+
+def _gzipped(name: str) -> KnownFile:
+    return KnownFile((name,), _DIGESTS[name], gzip_digest, f"{_MNIST}/{name}")
 
 
 KNOWN_FILES: dict[str, KnownFile] = {
-    "heart.csv": KnownFile(
-        ("heart.csv",),
-        "63ec604a5108c6d3d71e4082226a18fa51d82999fa926cb7c9478ef057fd01e7",
-        table_digest(14),
-        None,
+    "heart.csv": _table("heart.csv", 14),
+    "german.csv": _table("german.csv", 25),
+    "australian.csv": _table(
+        "australian.csv", 15, "australian.dat", url=f"{_UCI}/australian/australian.dat"
     ),
-    "german.csv": KnownFile(
-        ("german.csv",),
-        "a9a3a1a51695f7cd57db80c765b7e156f83a9dd5a288eff5594396db36cb21cf",
-        table_digest(25),
-        None,
-    ),
-    "australian.csv": KnownFile(
-        ("australian.csv", "australian.dat"),
-        "31f7d2e7692d5104af56da9932714e0b15cef630655e02ce16cef97255297ca8",
-        table_digest(15),
-        f"{_UCI}/australian/australian.dat",
-    ),
-    "mnist/train-images-idx3-ubyte.gz": _mnist(
-        "train-images-idx3-ubyte.gz",
-        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-    ),
-    "mnist/train-labels-idx1-ubyte.gz": _mnist(
-        "train-labels-idx1-ubyte.gz",
-        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-    ),
-    "mnist/t10k-images-idx3-ubyte.gz": _mnist(
-        "t10k-images-idx3-ubyte.gz",
-        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-    ),
-    "mnist/t10k-labels-idx1-ubyte.gz": _mnist(
-        "t10k-labels-idx1-ubyte.gz",
-        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-    ),
+    **{name: _gzipped(name) for name in _DIGESTS if name.startswith("mnist/")},
 }

@@ -56,11 +56,7 @@ def mnist(split: str = "train") -> tuple[UInt8[np.ndarray, "n 28 28"], UInt8[np.
 
 
 def read_idx(path: str | Path, axes: int) -> UInt8[np.ndarray, "..."]:
-    """An IDX file of unsigned bytes, gzipped or not whatever its name says.
-
-    Args:
-        path: of the file.
-        axes: how many axes the array must have.
+    """An IDX file of unsigned bytes with so many axes, gzipped or not whatever its name says.
 
     Raises:
         DataError: if the file cannot be read, is cut short, or is something else.

@@ -133,10 +133,7 @@ def measure(draws: Any, seed: int = 0) -> Evidence:
     bulk = [row.ess_bulk for row in coordinates if row.ess_bulk is not None]
     # NaN: a coordinate that never moves is worth nothing.
     smallest_bulk = float(np.min(np.nan_to_num(bulk))) if bulk else None
-    if particles:
-        effective = float(len(sample))
-    else:
-        effective = 0.0 if smallest_bulk is None else min(smallest_bulk, float(len(sample)))
+    effective = float(len(sample)) if particles else min(smallest_bulk or 0.0, float(len(sample)))
     evidence = Evidence(
         method=draws.method,
         target="unknown" if draws.target is None else draws.target.name,
@@ -155,13 +152,12 @@ def measure(draws: Any, seed: int = 0) -> Evidence:
             None if smallest_bulk is None else ess_per_second(smallest_bulk, draws.seconds)
         ),
         distinct_particles=distinct_points(sample) if particles and len(sample) > 1 else None,
+        **_acceptance(draws, log_density, particles),
     )
-    evidence = dataclasses.replace(evidence, **_acceptance(draws, log_density, particles))
     if len(sample) < 4:
         return evidence
-    generator = np.random.default_rng(seed)
     size = int(np.clip(effective, FEWEST_POINTS, DISCREPANCY_POINTS))
-    chosen = subset(len(sample), size, generator)
+    chosen = subset(len(sample), size, np.random.default_rng(seed))
     if draws.seen is not None:
         missed = missed_share(np.asarray(draws.seen, dtype=np.float64), sample, seed=seed)
         evidence = dataclasses.replace(evidence, missed=missed)
@@ -174,10 +170,8 @@ def measure(draws: Any, seed: int = 0) -> Evidence:
         # The draws and what they say of themselves are worth having all the same.
         told = f"The target failed when the draws were compared with it: {failure(error)}"
         return dataclasses.replace(evidence, warnings=(*evidence.warnings, told))
-    evidence = dataclasses.replace(evidence, **found)
-    return dataclasses.replace(
-        evidence, **_against_truth(draws.target, chains, sample, sample[chosen], particles, seed)
-    )
+    found |= _against_truth(draws.target, chains, sample, sample[chosen], particles, seed)
+    return dataclasses.replace(evidence, **found)
 
 
 def distinct_points(points: np.ndarray) -> int:

@@ -31,11 +31,7 @@ def quadratic_forms(
 ) -> Float[np.ndarray, " b"]:
     """Σ_ij a_i k_p(x_i, x_j) a_j for each column a of `weights`; memory stays bounded.
 
-    Args:
-        points: (n, dim), centred near 0.
-        scores: (n, dim), ∇ log p at the points.
-        c: the length of the kernel.
-        weights: one column for each sum.
+    The points must be centred near 0.
     """
     dim = points.shape[1]
     score_dot_point = np.sum(scores * points, axis=1)
@@ -75,15 +71,8 @@ def bootstrapped(
     """Σ_ij w_i w_j k_p(x_i, x_j), and its floor by the wild bootstrap (Chwialkowski et al. 2016).
 
     The floor is the quantile of Σ_ij ε_i w_i ε_j w_j k_p(x_i, x_j) over random signs ε = ±1: what
-    independent exact draws would score.
-
-    Args:
-        points, scores, c: as in `quadratic_forms`.
-        weights: w, one for each point.
-        diagonal: whether pairs of a point with itself count.
-        bootstrap: number of sign flips; 0 leaves the floor out (NaN).
-        quantile: of the null distribution that is called the floor.
-        seed: of the signs.
+    independent exact draws would score. Without `bootstrap`, the number of sign flips, there is no
+    floor (NaN); `diagonal` tells whether pairs of a point with itself count.
     """
     checks.integer("bootstrap", bootstrap, 0)
     count = len(points)

@@ -4,7 +4,7 @@
     images = sampler.sample(chains=10, draws=50, noise=0.5)     # bytes (10, 50, 28, 28, 1)
     sampler = salmc.images.load("mnist.salmc")
 
-`train` says what is learned from what, `step` has the objective, `loop` the way from step to step,
+`train` says what is learned from what, `adversarial` has the objective and one step of it,
 `sampler` runs the chains, `pictures` shows them.
 """
 

@@ -18,8 +18,8 @@ from salmc.kernels.noise import step_noise
 from salmc.kernels.whitening import Whitening
 from salmc.programs import compiled
 from salmc.progress import AbstractReporter, reporter
-from salmc.sampling.kernel_file import damaged, read_kernel, write_kernel
-from salmc.sampling.saved import history_of
+from salmc.sampling.kernel_file import damaged, read_kernel
+from salmc.sampling.saved import training_of, write_trained
 from salmc.target import Points
 
 STARTS = ("noise", "data")
@@ -123,15 +123,7 @@ class ImageSampler:
         Raises:
             OutputError: if it cannot be written.
         """
-        arrays = {f"history/{name}": np.asarray(value) for name, value in self.history.items()}
-        header = {
-            "method": self.method,
-            "settings": self.settings,
-            "seconds": {name: float(value) for name, value in self.seconds.items()},
-            "target": {},
-            "warnings": list(self.warnings),
-        }
-        return write_kernel(path, self.kernel, header, {**arrays, "pool": self.images})
+        return write_trained(path, self, {"pool": self.images}, target={})
 
     def _begin(self, chains: int, seed: int, start: Any) -> tuple[Points, bool, PRNGKeyArray]:
         """Where the chains are before the first draw, and whether that is noise."""
@@ -215,14 +207,7 @@ def load(path: str | Path) -> ImageSampler:
             "Use salmc.load, or salmc sample."
         )
     with damaged(path):
-        return ImageSampler(
-            kernel=kernel,
-            images=arrays["pool"],
-            settings=header["settings"],
-            history=history_of(arrays),
-            seconds={name: float(value) for name, value in header["seconds"].items()},
-            warnings=tuple(str(sentence) for sentence in header.get("warnings", ())),
-        )
+        return ImageSampler(kernel, arrays["pool"], **training_of(header, arrays))
 
 
 def no_whitening() -> Whitening:

@@ -22,10 +22,8 @@ def advance(
     """`count` steps from step number `first` on; `count` is traced, so this compiles once.
 
     The key of a step depends on its number alone: the result does not depend on how the steps
-    are divided into calls.
-
-    Returns:
-        The state, the log density of its particles, and the displacement of the last step.
+    are divided into calls. Beside the state there are the log density of its particles and the
+    displacement of the last step.
     """
     dynamic, static = eqx.partition(state, eqx.is_array)
 

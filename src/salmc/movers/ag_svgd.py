@@ -27,22 +27,15 @@ stray particle cannot take all the mass. Steps are AdaGrad's, which come to rest
 References: the paper; Han and Liu, "Stein variational gradient descent without gradient", 2018.
 """
 
-from typing import ClassVar, Literal
+import dataclasses
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import (
-    AbstractMover,
-    AbstractState,
-    Info,
-    displacement,
-    setting,
-    spread,
-    standardised,
-)
+from salmc.movers.base import AbstractMover, Info, setting
 from salmc.movers.birth_death import succession
+from salmc.movers.cloud import Cloud
 from salmc.movers.stein import (
     map_rows,
     quantile,
@@ -57,18 +50,15 @@ _NEAR = 0.03
 """Share of all pairs of particles that counts as near: with ten modes, a third of a mode's own."""
 
 
-class AGSVGDState(AbstractState):
-    """Positions, unit of length, and AdaGrad's sum of squared directions."""
+class AGSVGDState(Cloud):
+    """A cloud with AdaGrad's sum of squared directions."""
 
-    particles: Points
-    scale: Float[Array, " dim"]
     sum_of_squares: Points
 
 
 class AGSVGDInfo(Info):
     """The move, the spread of log ν/p (0 at the target) and how many particles were reborn."""
 
-    displacement: Float[Array, ""]
     log_ratio_spread: Float[Array, ""]
     births: Float[Array, ""]
 
@@ -96,19 +86,19 @@ class AGSVGD(AbstractMover):
     ratio_limit: Float[Array, ""] = setting("ratio_limit", 1.0, at_least=0.0, at_most=30.0)
     birth_death: Float[Array, ""] = setting("birth_death", 0.1, at_least=0.0, at_most=1.0)
 
-    name: ClassVar[str] = "ag-svgd"
-    explanation: ClassVar[str] = "particles that need no gradient; the paper's self-learning module"
-    requires_gradient: ClassVar[bool] = False
-    kind: ClassVar[Literal["chains", "particles"]] = "particles"
+    name = "ag-svgd"
+    explanation = "particles that need no gradient; the paper's self-learning module"
+    requires_gradient = False
+    kind = "particles"
 
     def init(self, key: PRNGKeyArray, particles: Points) -> AGSVGDState:
         del key
-        return AGSVGDState(particles, spread(particles), jnp.zeros_like(particles))
+        return AGSVGDState.begin(particles, sum_of_squares=jnp.zeros_like(particles))
 
     def step(self, key: PRNGKeyArray, state: AGSVGDState) -> tuple[AGSVGDState, AGSVGDInfo]:
         batch_key, resample_key, noise_key = jax.random.split(key, 3)
         log_density = self.target.minibatch(batch_key).log_densities(state.particles)
-        points = standardised(state.particles, state.scale)
+        points = state.standard
         near = quantile_of_squared_distances(points, _NEAR) * 2.0 / points.shape[1]
         density_bandwidth = self.density_bandwidth * near
 
@@ -120,20 +110,18 @@ class AGSVGD(AbstractMover):
         # A particle that never moved has a zero sum; adding a tiny number gives 0/0 a meaning.
         sum_of_squares = state.sum_of_squares + direction**2
         move = self.step_size * direction / jnp.sqrt(sum_of_squares + 1e-20)
-        moved = state.particles + state.scale * move
+        state, length = state.moved(move)
 
         parent, born = succession(resample_key, -self.birth_death * log_ratio)
         # Newborns are drawn from the density estimate itself: a copy at its parent's very place
         # would stay there for ever, since the push between coinciding particles is zero.
         noise = jnp.sqrt(0.5 * density_bandwidth) * jax.random.normal(noise_key, points.shape)
-        particles = moved[parent] + jnp.where(born[:, None], state.scale * noise, 0.0)
-
-        info = AGSVGDInfo(
-            displacement(state.particles, moved, state.scale),
-            jnp.std(log_ratio),
-            jnp.sum(born).astype(points.dtype),
+        particles = state.particles[parent] + jnp.where(born[:, None], state.scale * noise, 0.0)
+        state = dataclasses.replace(
+            state, particles=particles, sum_of_squares=sum_of_squares[parent]
         )
-        return AGSVGDState(particles, state.scale, sum_of_squares[parent]), info
+        births = jnp.sum(born).astype(points.dtype)
+        return state, AGSVGDInfo(length, jnp.std(log_ratio), births)
 
     def log_ratio(
         self, points: Points, log_density: Float[Array, " n"], bandwidth: Float[Array, ""]

@@ -24,15 +24,15 @@ The paper compares with it, and AG-SVGD (eq. 12) is the surrogate ρ = ν, the p
 """
 
 import abc
-from typing import ClassVar, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, setting, spread
+from salmc.movers.base import AbstractMover, Info, setting
 from salmc.movers.stein import kernel_product, stein_direction
-from salmc.movers.svgd import LARGEST_GRADIENT, bounded_gradients, default_bandwidth, settling_move
+from salmc.movers.svgd import SVGDState, bounded, default_bandwidth
 from salmc.target import AbstractTarget, Points
 
 _LARGEST_LOG_WEIGHT = 3.0
@@ -43,14 +43,15 @@ _LEAST_CURVATURE = 0.01
 that isolated particles always come back."""
 
 
-class AnnealedSVGDState(AbstractState):
-    """Positions, mean and spread of the start, mean squared direction, number of steps taken."""
+class AnnealedSVGDState(SVGDState):
+    """As SVGD's, with the mean of the start."""
 
-    particles: Points
     location: Float[Array, " dim"]
-    scale: Float[Array, " dim"]
-    mean_square: Float[Array, " dim"]
-    count: Float[Array, ""]
+
+    @property
+    def since_start(self) -> Points:
+        """In units of the start, whose Gaussian is then the standard one, with score −z."""
+        return (self.particles - self.location) / self.scale
 
 
 class AnnealedSVGDInfo(Info):
@@ -78,22 +79,17 @@ class AbstractAnnealedSVGD(AbstractMover):
 
     def init(self, key: PRNGKeyArray, particles: Points) -> AnnealedSVGDState:
         del key
-        scale = spread(particles)
         location = jnp.mean(particles, axis=0)
-        return AnnealedSVGDState(particles, location, scale, jnp.zeros_like(scale), jnp.zeros(()))
+        return AnnealedSVGDState.begin(
+            particles, mean_square=jnp.zeros_like(location), location=location
+        )
 
     def step(
         self, key: PRNGKeyArray, state: AnnealedSVGDState
     ) -> tuple[AnnealedSVGDState, AnnealedSVGDInfo]:
         beta = self.inverse_temperature(state.count)
-        direction = self.direction(key, state, beta)
-        move, mean_square = settling_move(direction, self.step_size, state.mean_square, state.count)
-        particles = state.particles + state.scale * move
-        info = AnnealedSVGDInfo(displacement(state.particles, particles, state.scale), beta)
-        following = AnnealedSVGDState(
-            particles, state.location, state.scale, mean_square, state.count + 1.0
-        )
-        return following, info
+        state, length = state.settled(self.direction(key, state, beta), self.step_size)
+        return state, AnnealedSVGDInfo(length, beta)
 
 
 class AnnealedSVGD(AbstractAnnealedSVGD):
@@ -112,17 +108,15 @@ class AnnealedSVGD(AbstractAnnealedSVGD):
     bandwidth: Float[Array, ""] = setting("bandwidth", 1.0, above=0.0)
     annealing_steps: Float[Array, ""] = setting("annealing_steps", 500.0, at_least=1.0)
 
-    name: ClassVar[str] = "a-svgd"
-    explanation: ClassVar[str] = "svgd from a Gaussian to the target by way of tempered densities"
-    requires_gradient: ClassVar[bool] = True
-    kind: ClassVar[Literal["chains", "particles"]] = "particles"
+    name = "a-svgd"
+    explanation = "svgd from a Gaussian to the target by way of tempered densities"
+    requires_gradient = True
+    kind = "particles"
 
     def direction(
         self, key: PRNGKeyArray, state: AnnealedSVGDState, inverse_temperature: Float[Array, ""]
     ) -> Points:
-        gradients = bounded_gradients(key, self.target, state.particles, state.scale)
-        # In units of the start its Gaussian is the standard one, with score −z.
-        standard = (state.particles - state.location) / state.scale
+        gradients, standard = bounded(state.gradients(key, self.target)), state.since_start
         scores = inverse_temperature * gradients - (1.0 - inverse_temperature) * standard
         return stein_direction(standard, scores, self.bandwidth * default_bandwidth(standard))
 
@@ -147,27 +141,26 @@ class GradientFreeAnnealedSVGD(AbstractAnnealedSVGD):
     surrogate_bandwidth: Float[Array, ""] = setting("surrogate_bandwidth", 0.3, above=0.0)
     annealing_steps: Float[Array, ""] = setting("annealing_steps", 500.0, at_least=1.0)
 
-    name: ClassVar[str] = "gf-a-svgd"
-    explanation: ClassVar[str] = "a-svgd without gradients, by a fitted surrogate and weights"
-    requires_gradient: ClassVar[bool] = False
-    kind: ClassVar[Literal["chains", "particles"]] = "particles"
+    name = "gf-a-svgd"
+    explanation = "a-svgd without gradients, by a fitted surrogate and weights"
+    requires_gradient = False
+    kind = "particles"
 
     def direction(
         self, key: PRNGKeyArray, state: AnnealedSVGDState, inverse_temperature: Float[Array, ""]
     ) -> Points:
         del key
-        standard = (state.particles - state.location) / state.scale
+        standard = state.since_start
         start = -0.5 * jnp.sum(standard**2, axis=1)
         values = finite_log_densities(self.target, state.particles)
         values = inverse_temperature * values + (1.0 - inverse_temperature) * start
         default = default_bandwidth(standard)
         fitted, scores = surrogate(standard, values, self.surrogate_bandwidth * default)
-        scores = jnp.clip(scores, -LARGEST_GRADIENT, LARGEST_GRADIENT)
         log_weights = fitted - values
         log_weights = log_weights - jnp.median(log_weights)
-        weights = jnp.exp(jnp.clip(log_weights, -_LARGEST_LOG_WEIGHT, _LARGEST_LOG_WEIGHT))
-        weights = weights / jnp.sum(weights)
-        return stein_direction(standard, scores, self.bandwidth * default, weights)
+        limited = jnp.clip(log_weights, -_LARGEST_LOG_WEIGHT, _LARGEST_LOG_WEIGHT)
+        weights = jax.nn.softmax(limited)
+        return stein_direction(standard, bounded(scores), self.bandwidth * default, weights)
 
 
 def finite_log_densities(target: AbstractTarget, particles: Points) -> Float[Array, " n"]:

@@ -12,31 +12,19 @@ Reference: Chen, Fox and Guestrin, "Stochastic gradient Hamiltonian Monte Carlo"
 The paper names it among the SG-MCMC methods below eq. 1.
 """
 
-from typing import ClassVar, Literal
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import (
-    AbstractMover,
-    AbstractState,
-    Info,
-    displacement,
-    setting,
-    spread,
-    standardised_gradients,
-    tamed,
-)
+from salmc.movers.base import AbstractMover, Info, setting, tamed
+from salmc.movers.cloud import Cloud
 from salmc.target import AbstractTarget, Points
 
 
-class SGHMCState(AbstractState):
-    """Positions, velocities in units of `scale`, and the unit of length of each coordinate."""
+class SGHMCState(Cloud):
+    """A cloud with velocities, in units of `scale`."""
 
-    particles: Points
     velocities: Points
-    scale: Float[Array, " dim"]
 
 
 class SGHMC(AbstractMover):
@@ -53,22 +41,21 @@ class SGHMC(AbstractMover):
     step_size: Float[Array, ""] = setting("step_size", 0.003, above=0.0)
     friction: Float[Array, ""] = setting("friction", 0.05, above=0.0, at_most=1.0)
 
-    name: ClassVar[str] = "sghmc"
-    explanation: ClassVar[str] = "Langevin dynamics with momentum: longer strides than sgld"
-    requires_gradient: ClassVar[bool] = True
-    kind: ClassVar[Literal["chains", "particles"]] = "chains"
+    name = "sghmc"
+    explanation = "Langevin dynamics with momentum: longer strides than sgld"
+    requires_gradient = True
+    kind = "chains"
 
     def init(self, key: PRNGKeyArray, particles: Points) -> SGHMCState:
         noise = jax.random.normal(key, particles.shape, particles.dtype)
-        return SGHMCState(particles, jnp.sqrt(self.step_size) * noise, spread(particles))
+        return SGHMCState.begin(particles, velocities=jnp.sqrt(self.step_size) * noise)
 
     def step(self, key: PRNGKeyArray, state: SGHMCState) -> tuple[SGHMCState, Info]:
         batch_key, noise_key = jax.random.split(key)
-        gradients = standardised_gradients(batch_key, self.target, state.particles, state.scale)
+        gradients = state.gradients(batch_key, self.target)
         noise = jax.random.normal(noise_key, gradients.shape, gradients.dtype)
         kick = self.step_size * tamed(gradients, self.step_size)
         shake = jnp.sqrt(self.friction * (2.0 - self.friction) * self.step_size) * noise
         velocities = (1.0 - self.friction) * state.velocities + kick + shake
-        particles = state.particles + state.scale * velocities
-        info = Info(displacement(state.particles, particles, state.scale))
-        return SGHMCState(particles, velocities, state.scale), info
+        state, length = state.moved(velocities, velocities=velocities)
+        return state, Info(length)

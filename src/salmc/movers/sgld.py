@@ -11,32 +11,13 @@ curvature of U; the decay takes it away.
 Reference: Welling and Teh, "Bayesian learning via stochastic gradient Langevin dynamics", 2011.
 """
 
-from typing import ClassVar, Literal
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import (
-    AbstractMover,
-    AbstractState,
-    Info,
-    decayed,
-    displacement,
-    setting,
-    spread,
-    standardised_gradients,
-    tamed,
-)
+from salmc.movers.base import AbstractMover, Info, decayed, setting, tamed
+from salmc.movers.cloud import Cloud
 from salmc.target import AbstractTarget, Points
-
-
-class SGLDState(AbstractState):
-    """Positions, the unit of length of each coordinate, and the number of steps taken."""
-
-    particles: Points
-    scale: Float[Array, " dim"]
-    count: Float[Array, ""]
 
 
 class SGLD(AbstractMover):
@@ -52,21 +33,20 @@ class SGLD(AbstractMover):
     step_size: Float[Array, ""] = setting("step_size", 0.1, above=0.0)
     decay: Float[Array, ""] = setting("decay", 0.55, at_least=0.0, at_most=1.0)
 
-    name: ClassVar[str] = "sgld"
-    explanation: ClassVar[str] = "Langevin dynamics: gradient steps plus noise, one chain each"
-    requires_gradient: ClassVar[bool] = True
-    kind: ClassVar[Literal["chains", "particles"]] = "chains"
+    name = "sgld"
+    explanation = "Langevin dynamics: gradient steps plus noise, one chain each"
+    requires_gradient = True
+    kind = "chains"
 
-    def init(self, key: PRNGKeyArray, particles: Points) -> SGLDState:
+    def init(self, key: PRNGKeyArray, particles: Points) -> Cloud:
         del key
-        return SGLDState(particles, spread(particles), jnp.zeros(()))
+        return Cloud.begin(particles)
 
-    def step(self, key: PRNGKeyArray, state: SGLDState) -> tuple[SGLDState, Info]:
+    def step(self, key: PRNGKeyArray, state: Cloud) -> tuple[Cloud, Info]:
         batch_key, noise_key = jax.random.split(key)
         step_size = decayed(self.step_size, self.decay, state.count)
-        gradients = standardised_gradients(batch_key, self.target, state.particles, state.scale)
+        gradients = state.gradients(batch_key, self.target)
         noise = jax.random.normal(noise_key, gradients.shape, gradients.dtype)
         move = step_size * tamed(gradients, step_size) + jnp.sqrt(2.0 * step_size) * noise
-        particles = state.particles + state.scale * move
-        info = Info(displacement(state.particles, particles, state.scale))
-        return SGLDState(particles, state.scale, state.count + 1.0), info
+        state, length = state.moved(move)
+        return state, Info(length)

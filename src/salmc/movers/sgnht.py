@@ -12,22 +12,12 @@ Reference: Ding et al., "Bayesian sampling using stochastic gradient thermostats
 The paper names it among the SG-MCMC methods below eq. 1.
 """
 
-from typing import ClassVar, Literal
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import (
-    AbstractMover,
-    AbstractState,
-    Info,
-    displacement,
-    setting,
-    spread,
-    standardised_gradients,
-    tamed,
-)
+from salmc.movers.base import AbstractMover, Info, setting, tamed
+from salmc.movers.cloud import Cloud
 from salmc.target import AbstractTarget, Points
 
 _HOTTEST = 16.0
@@ -36,13 +26,11 @@ of 4 standard deviations. Else a particle far out would charge its thermostat wi
 with a friction that takes hundreds of steps to wear off."""
 
 
-class SGNHTState(AbstractState):
-    """Positions, velocities and thermostats, and the unit of length of each coordinate."""
+class SGNHTState(Cloud):
+    """A cloud with velocities, in units of `scale`, and a thermostat for each particle."""
 
-    particles: Points
     velocities: Points
     thermostats: Float[Array, " n"]
-    scale: Float[Array, " dim"]
 
 
 class SGNHTInfo(Info):
@@ -66,28 +54,27 @@ class SGNHT(AbstractMover):
     step_size: Float[Array, ""] = setting("step_size", 0.05, above=0.0)
     diffusion: Float[Array, ""] = setting("diffusion", 1.0, above=0.0)
 
-    name: ClassVar[str] = "sgnht"
-    explanation: ClassVar[str] = "sghmc with a thermostat that absorbs gradient noise"
-    requires_gradient: ClassVar[bool] = True
-    kind: ClassVar[Literal["chains", "particles"]] = "chains"
+    name = "sgnht"
+    explanation = "sghmc with a thermostat that absorbs gradient noise"
+    requires_gradient = True
+    kind = "chains"
 
     def init(self, key: PRNGKeyArray, particles: Points) -> SGNHTState:
         velocities = jax.random.normal(key, particles.shape, particles.dtype)
         thermostats = jnp.full(len(particles), self.diffusion)
-        return SGNHTState(particles, velocities, thermostats, spread(particles))
+        return SGNHTState.begin(particles, velocities=velocities, thermostats=thermostats)
 
     def step(self, key: PRNGKeyArray, state: SGNHTState) -> tuple[SGNHTState, SGNHTInfo]:
         batch_key, noise_key = jax.random.split(key)
-        gradients = standardised_gradients(batch_key, self.target, state.particles, state.scale)
+        gradients = state.gradients(batch_key, self.target)
         noise = jax.random.normal(noise_key, gradients.shape, gradients.dtype)
         kick = self.step_size * tamed(gradients, self.step_size**2)
         shake = jnp.sqrt(-jnp.expm1(-2.0 * self.step_size * self.diffusion)) * noise
         remaining = jnp.exp(-self.step_size * state.thermostats)
         velocities = remaining[:, None] * state.velocities + kick + shake
-        particles = state.particles + self.step_size * state.scale * velocities
         heat = jnp.minimum(jnp.mean(velocities**2, axis=1), _HOTTEST)
         thermostats = state.thermostats + self.step_size * (heat - 1.0)
-        info = SGNHTInfo(
-            displacement(state.particles, particles, state.scale), jnp.mean(thermostats)
+        state, length = state.moved(
+            self.step_size * velocities, velocities=velocities, thermostats=thermostats
         )
-        return SGNHTState(particles, velocities, thermostats, state.scale), info
+        return state, SGNHTInfo(length, jnp.mean(thermostats))

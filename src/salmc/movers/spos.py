@@ -13,35 +13,15 @@ Reference: Zhang, Zhang and Chen, "Stochastic particle-optimization sampling and
 non-asymptotic convergence theory", 2018. The paper cites it for the flows of eq. 3 and 4.
 """
 
-from typing import ClassVar, Literal
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import (
-    AbstractMover,
-    AbstractState,
-    Info,
-    decayed,
-    displacement,
-    setting,
-    spread,
-    standardised,
-    standardised_gradients,
-    tamed,
-)
+from salmc.movers.base import AbstractMover, Info, decayed, setting, tamed
+from salmc.movers.cloud import Cloud
 from salmc.movers.stein import stein_direction
 from salmc.movers.svgd import default_bandwidth
 from salmc.target import AbstractTarget, Points
-
-
-class SPOSState(AbstractState):
-    """Positions, the unit of length of each coordinate, and the number of steps taken."""
-
-    particles: Points
-    scale: Float[Array, " dim"]
-    count: Float[Array, ""]
 
 
 class SPOS(AbstractMover):
@@ -61,26 +41,23 @@ class SPOS(AbstractMover):
     inverse_temperature: Float[Array, ""] = setting("inverse_temperature", 1.0, above=0.0)
     bandwidth: Float[Array, ""] = setting("bandwidth", 1.0, above=0.0)
 
-    name: ClassVar[str] = "spos"
-    explanation: ClassVar[str] = "svgd plus Langevin noise: does not lose its spread"
-    requires_gradient: ClassVar[bool] = True
-    kind: ClassVar[Literal["chains", "particles"]] = "particles"
+    name = "spos"
+    explanation = "svgd plus Langevin noise: does not lose its spread"
+    requires_gradient = True
+    kind = "particles"
 
-    def init(self, key: PRNGKeyArray, particles: Points) -> SPOSState:
+    def init(self, key: PRNGKeyArray, particles: Points) -> Cloud:
         del key
-        return SPOSState(particles, spread(particles), jnp.zeros(()))
+        return Cloud.begin(particles)
 
-    def step(self, key: PRNGKeyArray, state: SPOSState) -> tuple[SPOSState, Info]:
+    def step(self, key: PRNGKeyArray, state: Cloud) -> tuple[Cloud, Info]:
         batch_key, noise_key = jax.random.split(key)
         step_size = decayed(self.step_size, self.decay, state.count)
         temperature = 1.0 / self.inverse_temperature
-        gradients = standardised_gradients(batch_key, self.target, state.particles, state.scale)
-        gradients = tamed(gradients, step_size)
-        standard = standardised(state.particles, state.scale)
-        bandwidth = self.bandwidth * default_bandwidth(standard)
-        drift = temperature * gradients + stein_direction(standard, gradients, bandwidth)
+        gradients = tamed(state.gradients(batch_key, self.target), step_size)
+        bandwidth = self.bandwidth * default_bandwidth(state.standard)
+        drift = temperature * gradients + stein_direction(state.standard, gradients, bandwidth)
         noise = jax.random.normal(noise_key, gradients.shape, gradients.dtype)
         move = step_size * drift + jnp.sqrt(2.0 * step_size * temperature) * noise
-        particles = state.particles + state.scale * move
-        info = Info(displacement(state.particles, particles, state.scale))
-        return SPOSState(particles, state.scale, state.count + 1.0), info
+        state, length = state.moved(move)
+        return state, Info(length)

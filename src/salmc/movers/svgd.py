@@ -13,40 +13,38 @@ the cloud too narrow; no setting of the bandwidth cures it.
 Reference: Liu and Wang, "Stein variational gradient descent", 2016.
 """
 
-from typing import ClassVar, Literal
+from typing import TypeVar
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import (
-    AbstractMover,
-    AbstractState,
-    Info,
-    displacement,
-    setting,
-    spread,
-    standardised,
-    standardised_gradients,
-)
+from salmc.movers.base import AbstractMover, Info, setting
+from salmc.movers.cloud import Cloud
 from salmc.movers.stein import median_squared_distance, stein_direction
 from salmc.target import AbstractTarget, Points
 
-LARGEST_GRADIENT = 1e3
+_LARGEST_GRADIENT = 1e3
 """Gradients beyond it, in units of the start's spread, are cut. A target a hundred times narrower
 than the start is not touched, but one particle at a singularity cannot rule its neighbours."""
 
 _MEMORY = 0.9
 """Share of the running average that one step keeps."""
 
+State = TypeVar("State", bound="SVGDState")
 
-class SVGDState(AbstractState):
-    """Positions, unit of length, mean squared direction of late, and number of steps taken."""
 
-    particles: Points
-    scale: Float[Array, " dim"]
+class SVGDState(Cloud):
+    """A cloud with the mean squared direction of late."""
+
     mean_square: Float[Array, " dim"]
-    count: Float[Array, ""]
+
+    def settled(
+        self: State, direction: Points, step_size: Float[Array, ""]
+    ) -> tuple[State, Float[Array, ""]]:
+        """The state after a `settling_move` along a direction, and the length of that move."""
+        move, mean_square = settling_move(direction, step_size, self.mean_square, self.count)
+        return self.moved(move, mean_square=mean_square)
 
 
 class SVGD(AbstractMover):
@@ -63,25 +61,21 @@ class SVGD(AbstractMover):
     step_size: Float[Array, ""] = setting("step_size", 0.3, above=0.0)
     bandwidth: Float[Array, ""] = setting("bandwidth", 1.0, above=0.0)
 
-    name: ClassVar[str] = "svgd"
-    explanation: ClassVar[str] = "particles drawn up the gradient and pushed apart by a kernel"
-    requires_gradient: ClassVar[bool] = True
-    kind: ClassVar[Literal["chains", "particles"]] = "particles"
+    name = "svgd"
+    explanation = "particles drawn up the gradient and pushed apart by a kernel"
+    requires_gradient = True
+    kind = "particles"
 
     def init(self, key: PRNGKeyArray, particles: Points) -> SVGDState:
         del key
-        scale = spread(particles)
-        return SVGDState(particles, scale, jnp.zeros_like(scale), jnp.zeros(()))
+        return SVGDState.begin(particles, mean_square=jnp.zeros_like(particles[0]))
 
     def step(self, key: PRNGKeyArray, state: SVGDState) -> tuple[SVGDState, Info]:
-        gradients = bounded_gradients(key, self.target, state.particles, state.scale)
-        standard = standardised(state.particles, state.scale)
-        bandwidth = self.bandwidth * default_bandwidth(standard)
-        direction = stein_direction(standard, gradients, bandwidth)
-        move, mean_square = settling_move(direction, self.step_size, state.mean_square, state.count)
-        particles = state.particles + state.scale * move
-        info = Info(displacement(state.particles, particles, state.scale))
-        return SVGDState(particles, state.scale, mean_square, state.count + 1.0), info
+        gradients = bounded(state.gradients(key, self.target))
+        bandwidth = self.bandwidth * default_bandwidth(state.standard)
+        direction = stein_direction(state.standard, gradients, bandwidth)
+        state, length = state.settled(direction, self.step_size)
+        return state, Info(length)
 
 
 def default_bandwidth(points: Points) -> Float[Array, ""]:
@@ -90,12 +84,9 @@ def default_bandwidth(points: Points) -> Float[Array, ""]:
     return jnp.maximum(median_squared_distance(points) / np.log(len(points) + 1.0), 1e-12)
 
 
-def bounded_gradients(
-    key: PRNGKeyArray, target: AbstractTarget, particles: Points, scale: Float[Array, " dim"]
-) -> Points:
-    """Gradients in units of `scale` for directions that mix those of all particles."""
-    gradients = standardised_gradients(key, target, particles, scale)
-    return jnp.clip(gradients, -LARGEST_GRADIENT, LARGEST_GRADIENT)
+def bounded(gradients: Points) -> Points:
+    """Gradients, cut, for directions that mix those of all particles."""
+    return jnp.clip(gradients, -_LARGEST_GRADIENT, _LARGEST_GRADIENT)
 
 
 def settling_move(

@@ -22,38 +22,18 @@ Reference: Chen et al., "A unified particle-optimization framework for scalable 
 sampling", 2018, sec. 4. The paper builds AL-MC on it (eq. 5 and 6).
 """
 
-from typing import ClassVar, Literal
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.movers.base import (
-    AbstractMover,
-    AbstractState,
-    Info,
-    decayed,
-    displacement,
-    setting,
-    spread,
-    standardised,
-    standardised_gradients,
-    tamed,
-)
+from salmc.movers.base import AbstractMover, Info, decayed, setting, tamed
+from salmc.movers.cloud import Cloud
 from salmc.movers.stein import kernel_product
 from salmc.movers.svgd import default_bandwidth
 from salmc.target import AbstractTarget, Points
 
 _LARGEST_GAIN = 100.0
 """Bound on the second condition's factor, for clouds so sparse that no particle feels another."""
-
-
-class WSGLDState(AbstractState):
-    """Positions, the unit of length of each coordinate, and the number of steps taken."""
-
-    particles: Points
-    scale: Float[Array, " dim"]
-    count: Float[Array, ""]
 
 
 class WSGLD(AbstractMover):
@@ -75,28 +55,25 @@ class WSGLD(AbstractMover):
     repulsion: Float[Array, ""] = setting("repulsion", 1.0, at_least=0.0)
     attraction: Float[Array, ""] = setting("attraction", 0.0, at_least=0.0, at_most=1.0)
 
-    name: ClassVar[str] = "w-sgld"
-    explanation: ClassVar[str] = "Langevin dynamics with repulsion in place of noise"
-    requires_gradient: ClassVar[bool] = True
-    kind: ClassVar[Literal["chains", "particles"]] = "particles"
+    name = "w-sgld"
+    explanation = "Langevin dynamics with repulsion in place of noise"
+    requires_gradient = True
+    kind = "particles"
 
-    def init(self, key: PRNGKeyArray, particles: Points) -> WSGLDState:
+    def init(self, key: PRNGKeyArray, particles: Points) -> Cloud:
         del key
-        return WSGLDState(particles, spread(particles), jnp.zeros(()))
+        return Cloud.begin(particles)
 
-    def step(self, key: PRNGKeyArray, state: WSGLDState) -> tuple[WSGLDState, Info]:
+    def step(self, key: PRNGKeyArray, state: Cloud) -> tuple[Cloud, Info]:
         step_size = decayed(self.step_size, self.decay, state.count)
-        gradients = standardised_gradients(key, self.target, state.particles, state.scale)
-        standard = standardised(state.particles, state.scale)
-        bandwidth = self.bandwidth * default_bandwidth(standard)
-        force, mass = transport_force(standard, bandwidth, self.attraction)
+        bandwidth = self.bandwidth * default_bandwidth(state.standard)
+        force, mass = transport_force(state.standard, bandwidth, self.attraction)
         force = force / (mass[:, None] * bandwidth)
-        work = jnp.mean(standard * force, axis=0)
+        work = jnp.mean(state.standard * force, axis=0)
         gain = 1.0 / jnp.maximum(work, 1.0 / _LARGEST_GAIN)
-        drift = gradients + self.repulsion * gain * force
-        particles = state.particles + state.scale * step_size * tamed(drift, step_size)
-        info = Info(displacement(state.particles, particles, state.scale))
-        return WSGLDState(particles, state.scale, state.count + 1.0), info
+        drift = state.gradients(key, self.target) + self.repulsion * gain * force
+        state, length = state.moved(step_size * tamed(drift, step_size))
+        return state, Info(length)
 
 
 def transport_force(

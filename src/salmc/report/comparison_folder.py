@@ -33,14 +33,7 @@ class Comparison:
 def write_comparison(
     compared: Comparison, path: str | Path, *, plots: bool = True, overwrite: bool = False
 ) -> tuple[Path, str]:
-    """Write the folder.
-
-    Returns:
-        Its path, and what went wrong with the picture, empty if nothing did.
-
-    Raises:
-        OutputError: if the folder exists already or cannot be written.
-    """
+    """Write the folder; tells its path, and what went wrong with the picture, if anything."""
     trouble = ""
     with new_folder(path, overwrite=overwrite, ours=is_ours) as working:
         (working / "draws").mkdir()

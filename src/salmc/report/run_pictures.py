@@ -19,12 +19,7 @@ PICTURES: dict[str, Callable[[Draws], Figure | None]] = {
 
 
 def write_pictures(draws: Draws, folder: Path, sampler: Sampler | None = None) -> tuple[str, ...]:
-    """Write the PNGs into a folder that exists.
-
-    Args:
-        draws: what is shown.
-        folder: where the pictures go.
-        sampler: what made the draws; its training gets a picture, too.
+    """Write the PNGs into a folder that exists; where there is a sampler, of its training, too.
 
     Returns:
         What went wrong, in words; empty when nothing did. Ctrl-C leaves out the pictures that

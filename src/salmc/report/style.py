@@ -7,7 +7,6 @@ touches the user's own pyplot state or needs a display.
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -19,10 +18,13 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from salmc.sampling.atomic import new_file
 
+_LOOK = matplotlib.rc_params_from_file(
+    Path(__file__).with_name("salmc.mplstyle"), use_default_template=False
+)
 DPI = 130
-INK = "#22303c"
-FAINT_INK = "#6b7885"
-GRID = "#e6eaee"
+INK = _LOOK["text.color"]
+FAINT_INK = _LOOK["xtick.color"]
+GRID = _LOOK["grid.color"]
 DRAWS = "#d55e00"
 TRUTH = "#0072b2"
 GOOD = "#00876c"
@@ -33,43 +35,11 @@ DENSITY = LinearSegmentedColormap.from_list(
     "salmc_density", ["#f3f7fb", "#e0ebf5", "#c6dbec", "#a6c8e2", "#86b3d6"]
 )
 
-_SETTINGS: dict[Any, Any] = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9.5,
-    "text.color": INK,
-    "axes.edgecolor": "#aeb8c1",
-    "axes.labelcolor": INK,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlepad": 9,
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": False,
-    "axes.axisbelow": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.8,
-    "xtick.color": FAINT_INK,
-    "ytick.color": FAINT_INK,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 8.5,
-    "xtick.major.size": 3,
-    "ytick.major.size": 3,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "figure.facecolor": "white",
-    "figure.titlesize": 12.5,
-    "figure.titleweight": "bold",
-    "savefig.facecolor": "white",
-}
-
 
 @contextlib.contextmanager
 def look() -> Iterator[None]:
     """Within this block figures are drawn in salmc's look; the user's own settings come back."""
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(_LOOK):
         yield
 
 

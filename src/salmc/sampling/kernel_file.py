@@ -39,11 +39,8 @@ def write_kernel(
 ) -> Path:
     """Write a `.salmc` file, in full or not at all; one that is there is replaced.
 
-    Args:
-        path: of the file.
-        kernel: its description and weights are stored.
-        header: what else to keep, as JSON values.
-        arrays: likewise, as arrays by name.
+    Of the kernel its description and weights are stored; `header` (JSON values) and `arrays` hold
+    what else to keep.
 
     Raises:
         OutputError: if the file cannot be written, or the kernel's class is not registered.

@@ -16,28 +16,46 @@ from salmc.target import AbstractTarget
 _FINGERPRINT_POINTS = 16
 _WHITENING = ("mean", "forward_matrix", "inverse_matrix")
 _POOL_VALUES = "pool_log_density"
+_HISTORY = "history/"
 
 
 def save_sampler(sampler: Sampler, path: str | Path) -> Path:
-    """Write a `.salmc` file, in full or not at all.
-
-    Raises:
-        OutputError: if it cannot be written.
-    """
+    """Write a `.salmc` file, in full or not at all."""
     pool = np.asarray(sampler.pool)
     arrays = {f"whitening/{name}": getattr(sampler.whitening, name) for name in _WHITENING}
-    arrays |= {f"history/{name}": np.asarray(value) for name, value in sampler.history.items()}
-    arrays["pool"] = pool
     if sampler.pool_log_density is not None:
         arrays[_POOL_VALUES] = sampler.pool_log_density
+    return write_trained(path, sampler, {**arrays, "pool": pool}, _described(sampler.target, pool))
+
+
+def write_trained(
+    path: str | Path, sampler: Any, arrays: dict[str, Any], target: dict[str, Any]
+) -> Path:
+    """Write the kernel of a sampler, of whatever it samples, and the record of its training."""
     header = {
         "method": sampler.method,
         "settings": sampler.settings,
         "seconds": {name: float(value) for name, value in sampler.seconds.items()},
-        "target": _described(sampler.target, pool),
+        "target": target,
         "warnings": list(sampler.warnings),
     }
-    return write_kernel(path, sampler.kernel, header, arrays)
+    history = {f"{_HISTORY}{name}": np.asarray(value) for name, value in sampler.history.items()}
+    return write_kernel(path, sampler.kernel, header, {**history, **arrays})
+
+
+def training_of(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The record of the training, as `write_trained` wrote it."""
+    history = {
+        name.removeprefix(_HISTORY): value
+        for name, value in arrays.items()
+        if name.startswith(_HISTORY)
+    }
+    return {
+        "settings": header["settings"],
+        "history": history,
+        "seconds": {name: float(value) for name, value in header["seconds"].items()},
+        "warnings": tuple(str(sentence) for sentence in header.get("warnings", ())),
+    }
 
 
 def load(path: str | Path, target: AbstractTarget | None = None) -> Sampler:
@@ -66,21 +84,9 @@ def load(path: str | Path, target: AbstractTarget | None = None) -> Sampler:
             whitening=Whitening(*(jnp.asarray(arrays[f"whitening/{n}"]) for n in _WHITENING)),
             pool=pool,
             method=header["method"],
-            settings=header["settings"],
-            history=history_of(arrays),
-            seconds={name: float(value) for name, value in header["seconds"].items()},
-            warnings=tuple(str(sentence) for sentence in header.get("warnings", ())),
             pool_log_density=arrays.get(_POOL_VALUES),
+            **training_of(header, arrays),
         )
-
-
-def history_of(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The training's figures among a file's arrays."""
-    return {
-        name.removeprefix("history/"): value
-        for name, value in arrays.items()
-        if name.startswith("history/")
-    }
 
 
 def _described(target: AbstractTarget | None, pool: np.ndarray) -> dict[str, Any]:

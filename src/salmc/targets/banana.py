@@ -36,6 +36,8 @@ class Banana(AbstractTarget):
     dim: int = eqx.field(static=True)
     name: str = eqx.field(static=True)
 
+    can_sample = True
+
     def __init__(
         self,
         scale: float = 2.0,
@@ -54,10 +56,6 @@ class Banana(AbstractTarget):
         along = x[0] / self.scale
         across = (x[1] - self.curvature * x[0] ** 2) / self.thickness
         return -0.5 * (along**2 + across**2)
-
-    @property
-    def can_sample(self) -> bool:
-        return True
 
     def sample(self, key: PRNGKeyArray, n: int) -> Points:
         z = jax.random.normal(key, (n, 2))

@@ -55,6 +55,8 @@ class EightSchools(AbstractTarget):
     dim: int = eqx.field(static=True)
     name: str = eqx.field(static=True)
 
+    can_sample = True
+
     def __init__(self, *, name: str = "eight-schools"):
         effects, errors = np.array(EFFECTS), np.array(STANDARD_ERRORS)
         truth = _truth(effects, errors)
@@ -75,10 +77,6 @@ class EightSchools(AbstractTarget):
         log_prior_of_mu = -0.5 * (mu / PRIOR_SCALE) ** 2
         normal = -0.5 * (jnp.sum(eta**2) + jnp.sum(residuals**2))
         return log_prior_of_mu + log_prior_of_tau + normal
-
-    @property
-    def can_sample(self) -> bool:
-        return True
 
     def sample(self, key: PRNGKeyArray, n: int) -> Points:
         tau_key, mu_key, eta_key = jax.random.split(key, 3)

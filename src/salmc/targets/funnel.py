@@ -33,6 +33,8 @@ class Funnel(AbstractTarget):
     dim: int = eqx.field(static=True)
     name: str = eqx.field(static=True)
 
+    can_sample = True
+
     def __init__(self, dim: int = 10, scale: float = 3.0, *, name: str = "funnel"):
         self.dim = checks.integer("dim", dim, 2)
         self.scale = jnp.asarray(checks.real("scale", scale, above=0.0), dtype=float)
@@ -43,10 +45,6 @@ class Funnel(AbstractTarget):
         prior = -0.5 * (log_variance / self.scale) ** 2
         log_volume = 0.5 * (self.dim - 1) * log_variance
         return prior - log_volume - 0.5 * jnp.sum((others * jnp.exp(-log_variance / 2)) ** 2)
-
-    @property
-    def can_sample(self) -> bool:
-        return True
 
     def sample(self, key: PRNGKeyArray, n: int) -> Points:
         z = jax.random.normal(key, (n, self.dim))

@@ -34,6 +34,8 @@ class Gaussian(AbstractTarget):
     dim: int = eqx.field(static=True)
     name: str = eqx.field(static=True)
 
+    can_sample = True
+
     def __init__(self, mean: Any, covariance: Any, *, name: str = "gaussian"):
         location = np.asarray(checks.real("mean", mean), dtype=float)
         if location.ndim != 1:
@@ -65,10 +67,6 @@ class Gaussian(AbstractTarget):
         z = self.whitening @ (x - self.location)
         log_determinant = jnp.sum(jnp.log(jnp.diagonal(self.whitening)))
         return -0.5 * jnp.sum(z**2) + log_determinant - self.dim / 2 * math.log(2 * math.pi)
-
-    @property
-    def can_sample(self) -> bool:
-        return True
 
     def sample(self, key: PRNGKeyArray, n: int) -> Points:
         return self.location + jax.random.normal(key, (n, self.dim)) @ self.factor.T

@@ -52,6 +52,8 @@ class GaussianMixture(AbstractTarget):
     name: str = eqx.field(static=True)
     modes_are_apart: bool = eqx.field(static=True)
 
+    can_sample = True
+
     def __init__(self, means: Any, covariances: Any, weights: Any = None, *, name: str = "mixture"):
         centres = np.asarray(checks.real("means", means), dtype=float)
         if centres.ndim != 2:
@@ -77,10 +79,6 @@ class GaussianMixture(AbstractTarget):
         log_determinants = jnp.sum(jnp.log(jnp.diagonal(self.whitenings, axis1=1, axis2=2)), axis=1)
         log_normal = -0.5 * jnp.sum(z**2, axis=1) + log_determinants
         return jnp.log(self.weights) + log_normal - self.dim / 2 * math.log(2 * math.pi)
-
-    @property
-    def can_sample(self) -> bool:
-        return True
 
     def sample(self, key: PRNGKeyArray, n: int) -> Points:
         mode_key, noise_key = jax.random.split(key)

@@ -52,6 +52,8 @@ class Rings(AbstractTarget):
     dim: int = eqx.field(static=True)
     name: str = eqx.field(static=True)
 
+    can_sample = True
+
     def __init__(self, radii: Sequence[float], width: float, *, name: str = "rings"):
         array = np.asarray(checks.real("radii", radii, above=0.0), dtype=float)
         if array.ndim != 1 or np.any(np.diff(array) <= 0):
@@ -65,10 +67,6 @@ class Rings(AbstractTarget):
         # The gradient of |x| is not defined at 0; the floor makes it zero there, not NaN.
         radius = jnp.sqrt(jnp.maximum(jnp.sum(x**2), 1e-30))
         return -jnp.min(((radius - self.radii) / self.width) ** 2)
-
-    @property
-    def can_sample(self) -> bool:
-        return True
 
     def sample(self, key: PRNGKeyArray, n: int) -> Points:
         ring_key, radius_key, angle_key = jax.random.split(key, 3)

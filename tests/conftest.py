@@ -11,6 +11,9 @@ import os
 import pytest
 from jaxtyping import install_import_hook
 
+collect_ignore_glob = ["conftest.py", "*/conftest.py", "*/*/conftest.py"]
+"""Of doctests, for which each of these would be a module of one and the same name."""
+
 LITTLE_EFFORT = "--xla_backend_optimization_level=0"
 # XLA ends the process at a flag that it does not know; this one it may drop.
 if importlib.metadata.version("jaxlib").startswith("0.10."):

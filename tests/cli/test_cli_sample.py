@@ -96,7 +96,7 @@ def test_a_target_of_ones_own():
         (["absent.salmc"], "absent.salmc does not exist"),
         (["model.py"], "not a kernel file"),
         (["kernel.salmc", "--draws", "0"], "The `draws` argument"),
-        (["kernel.salmc", "--no-metropolis", "--tries", "2"], "pass metropolis=True"),
+        (["kernel.salmc", "--no-metropolis", "--tries", "2"], "1 without a Metropolis step"),
         (["kernel.salmc", "--start", "elsewhere"], "The `start` argument"),
         (["own.salmc", "--metropolis", "--tries", "2", "--target", "mog2"], "The `tries` argument"),
     ],

@@ -59,26 +59,28 @@ def test_keys_of_another_kind_and_double_precision_are_left_to_jax():
 
 def test_keys_of_steps_are_those_of_jax():
     keys = jax.random.split(jax.random.key(3), 5)
-    found = step_keys(keys, np.uint32(7), 4)
+    found = step_keys(keys, np.array(7, np.uint32), 4)
     expected = jnp.stack(
         [jnp.stack([jax.random.fold_in(key, 7 + i) for key in keys]) for i in range(4)]
     )
     np.testing.assert_array_equal(jax.random.key_data(found), jax.random.key_data(expected))
     other = jax.random.split(jax.random.key(3, impl="rbg"), 2)
-    found = step_keys(other, np.uint32(7), 1)
+    found = step_keys(other, np.array(7, np.uint32), 1)
     np.testing.assert_array_equal(
         jax.random.key_data(found[0, 1]), jax.random.key_data(jax.random.fold_in(other[1], 7))
     )
 
 
-@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
-def test_the_noise_of_a_step_depends_on_its_key_alone(impl):
-    keys = jax.random.split(jax.random.key(3, impl=impl), 12).reshape(3, 4)
-    noise, log_uniform = step_noise(keys, 5, 2)
-    assert (noise.shape, log_uniform.shape) == ((3, 4, 5), (3, 4, 2))
-    alone, log_alone = step_noise(keys[1, 2], 5, 2)
-    np.testing.assert_array_equal(noise[1, 2], alone)
-    np.testing.assert_array_equal(log_uniform[1, 2], log_alone)
+@pytest.mark.parametrize("double", [False, True])
+def test_the_noise_of_a_step_depends_on_its_key_alone(double):
+    with jax.enable_x64(double):
+        keys = jax.random.split(jax.random.key(3), 12).reshape(3, 4)
+        noise, log_uniform = step_noise(keys, 5, 2)
+        assert (noise.shape, log_uniform.shape) == ((3, 4, 5), (3, 4, 2))
+        assert noise.dtype == (jnp.float64 if double else jnp.float32)
+        alone, log_alone = step_noise(keys[1, 2], 5, 2)
+        np.testing.assert_array_equal(noise[1, 2], alone)
+        np.testing.assert_array_equal(log_uniform[1, 2], log_alone)
 
 
 def test_the_noise_of_steps_is_normal_and_uniform():

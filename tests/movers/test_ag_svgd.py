@@ -96,7 +96,7 @@ def test_without_birth_and_death_distant_modes_stay_out_of_balance():
 @pytest.mark.parametrize(("shift", "scale"), [(50.0, 0.01), (50.0, 100.0)])
 def test_finds_a_target_of_any_location_and_scale(shift, scale):
     target = Affine(Mog6(), shift, scale)
-    draws = salmc.run(AGSVGD(target), particles=400, steps=500, seed=0, progress=False)
+    draws = salmc.move(AGSVGD(target), particles=400, steps=500, seed=0, progress=False)
     reference = target.sample(jax.random.key(9), 2000)
     assert mmd_squared(draws.sample(), reference) < 2e-3
 

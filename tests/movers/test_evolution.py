@@ -53,7 +53,7 @@ def test_a_particle_at_zero_density_leaves_it():
 def test_tempered_smc_arrives_and_balances_modes():
     """400 × 5 particles: the weight of a mode of 1/4 has a standard error of about 0.02."""
     target = Mog4()
-    draws = salmc.run(TemperedSMC(target), particles=2000, steps=15, progress=False)
+    draws = salmc.move(TemperedSMC(target), particles=2000, steps=15, progress=False)
     assert mmd_squared(draws.sample(), target.sample(jax.random.key(2), 2000)) < 2e-3
     weights = (
         np.bincount(np.asarray(target.component(jnp.asarray(draws.sample()))), minlength=4) / 2000

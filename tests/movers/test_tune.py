@@ -20,7 +20,7 @@ def test_turns_away_from_a_step_size_that_is_far_too_small():
     assert scores == sorted(scores)
 
     def quality(mover):
-        draws = salmc.run(mover, particles=200, steps=100, progress=False)
+        draws = salmc.move(mover, particles=200, steps=100, progress=False)
         return mmd_squared(draws.sample(), target.sample(jax.random.key(0), 2000))
 
     assert quality(tuning.mover) < quality(poor)

@@ -1,4 +1,4 @@
-"""Stage 6: diagnostics. Arrays in, numbers out; `summarize` takes draws and adds words.
+"""Diagnostics. Arrays in, numbers out; `summarize` takes draws and adds words.
 
 * chains: `chain_statistics` (ESS, R-hat, autocorrelation, acceptance);
 * a sample against the unnormalised density: `ksd`, `gradient_free_ksd`, `invariance`;

@@ -25,6 +25,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
 from salmc.diagnostics.point_sets import PointsLike, as_points
+from salmc.metropolis import log_ratio, taken
+from salmc.programs import compiled
 from salmc.target import AbstractTarget
 
 _PILOT_STEPS = 12
@@ -107,7 +109,7 @@ def invariance_test(
     )
 
 
-@eqx.filter_jit
+@compiled
 def _move(
     target: AbstractTarget,
     start: Float[Array, "n dim"],
@@ -128,7 +130,7 @@ def _move(
         proposals = points + jnp.exp(log_step) * noise
         proposed = target.log_densities(proposals)
         threshold = jnp.log1p(-jax.random.uniform(accept_key, values.shape))
-        accepted = proposed - values > threshold
+        accepted = taken(threshold, log_ratio(proposed, values))
         points = jnp.where(accepted[:, None], proposals, points)
         return (points, jnp.where(accepted, proposed, values)), jnp.mean(accepted)
 

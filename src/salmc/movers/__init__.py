@@ -1,4 +1,4 @@
-"""Stage 2: movers, rules that move a cloud of particles toward a target. One file each.
+"""Movers: rules that move a cloud of particles toward a target. One file each.
 
 `MOVERS` has them by name; `base` has the contract.
 """

@@ -1,1 +1,1 @@
-"""Stage 7: pictures of draws, one file for each idea; `run_pictures` draws all that apply."""
+"""Pictures of draws, one file for each idea; `run_pictures` draws all that apply."""

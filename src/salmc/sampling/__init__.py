@@ -1,1 +1,1 @@
-"""Stage 5: sampling. Run movers and kernels, keep `Draws`, write and read them."""
+"""Sampling. Run movers and kernels, keep `Draws`, write and read them."""

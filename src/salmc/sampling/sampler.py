@@ -202,7 +202,8 @@ class Sampler:
             checks.integer(name, value, least)
         transition = self.transition(metropolis=metropolis, tries=tries)
         transition = dataclasses.replace(transition, densities=densities)
-        start_key, chain_key = jax.random.split(jax.random.key(seed))
+        # Of JAX's generators, Threefry alone gives the same numbers for a key in every batch.
+        start_key, chain_key = jax.random.split(jax.random.key(seed, impl="threefry2x32"))
         points = _starting_points(self.whitening, np.asarray(self.pool), chains, start, start_key)
         try:
             state = _start(transition, points)

@@ -29,7 +29,7 @@ def _run(context: Context) -> dict[str, Any]:
         values = []
         for seed in range(context["seeds"]):
             mover = salmc.movers.AGSVGD(target)
-            draws = salmc.run(mover, context["particles"], seed=seed, progress=False)
+            draws = salmc.move(mover, context["particles"], seed=seed, progress=False)
             not_interrupted(draws.warnings)
             values.append(exact.mmd_squared(draws.sample()))
         rows[f"shift {shift:g}, scale {scale:g}"] = values

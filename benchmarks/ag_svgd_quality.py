@@ -37,7 +37,7 @@ def _run(context: Context) -> dict[str, Any]:
         for name, settings in SCHEMES.items():
             mover = salmc.movers.AGSVGD(target, **settings)
             start = particle_start(size, target.dim, seed)
-            draws = salmc.run(mover, start, seed=seed, progress=False)
+            draws = salmc.move(mover, start, seed=seed, progress=False)
             not_interrupted(draws.warnings)
             values[name].append(exact.mmd_squared(draws.sample()))
             if not settings:

@@ -48,7 +48,7 @@ def _run(context: Context) -> dict[str, Any]:
     tuned = tune(wrong, progress=False)
     figures: dict[str, Any] = {"best_settings": tuned.trials[0].settings}
     for label, mover in (("default", default), ("wrong", wrong), ("tuned", tuned.mover)):
-        draws = salmc.run(mover, 400, 500, progress=False)
+        draws = salmc.move(mover, 400, 500, progress=False)
         not_interrupted(draws.warnings)
         figures[label] = exact.mmd_squared(draws.positions[:, -1])
     return figures

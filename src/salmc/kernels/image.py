@@ -10,8 +10,8 @@ distant jumps; with ξ = 0 the code turns by the fixed rotation R, a few degrees
 planes, and the image changes smoothly. The decoder meets codes of one length in both cases, so
 that no transition leaves what it was trained on. R keeps the uniform distribution on the sphere,
 and its orbits do not close, as no two angles are equal: a chain without noise goes on moving as far
-as training made the encoder an inverse of the decoder (`salmc.images.adversarial`), and comes to rest
-where it did not.
+as training made the encoder an inverse of the decoder (`salmc.images.adversarial`), and comes to
+rest where it did not.
 
 Images are points of R^(height × width × channels) with entries in [−1, 1], row by row.
 """

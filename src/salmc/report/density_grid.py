@@ -2,11 +2,11 @@
 
 import time
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from salmc.programs import compiled
 from salmc.target import AbstractTarget, Points
 
 BATCH = 2048
@@ -53,6 +53,6 @@ def levels(values: np.ndarray) -> np.ndarray:
     return np.unique(ordered[np.clip(index, 0, len(ordered) - 1)])
 
 
-@eqx.filter_jit
+@compiled
 def _log_densities(target: AbstractTarget, points: Points) -> Float[Array, " n"]:
     return target.log_densities(points)

@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer, Key
 
+from salmc.programs import compiled
 from salmc.sampling.chains import ChainState, Steps, Transition
 
 BLOCK_PROPOSALS = 8192
@@ -226,7 +226,7 @@ def block_length(chains: int, draws: int, tries: int = 1, groups: int | None = N
     return length
 
 
-@eqx.filter_jit
+@compiled
 def _block(
     transition: Transition,
     state: ChainState,

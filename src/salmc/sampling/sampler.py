@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +17,7 @@ from salmc import checks
 from salmc.errors import TargetError
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.whitening import Whitening
-from salmc.programs import RUNTIME_ERRORS, failure
+from salmc.programs import RUNTIME_ERRORS, compiled, failure
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.chains import ChainState, Transition
 from salmc.sampling.draws import Draws
@@ -275,7 +274,7 @@ def _starting_points(
     return whitening.whiten(points)
 
 
-@eqx.filter_jit
+@compiled
 def _start(transition: Transition, points: Points) -> ChainState:
     return transition.start(points)
 

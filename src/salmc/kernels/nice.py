@@ -21,6 +21,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from salmc import checks
@@ -39,6 +40,10 @@ _LAST_GAIN = 0.3
 
 _BIAS_SCALE = 0.5
 """Of the hidden layers: without it all kinks of the first functions meet at the origin."""
+
+
+_FIRST_AND_OTHER = np.array([[1.0, 0.0], [-1.0, 1.0]])
+"""(f, 1) ↦ (f, 1 − f)."""
 
 
 class NICEKernel(AbstractKernel):
@@ -174,8 +179,11 @@ class NICEKernel(AbstractKernel):
         )
         hidden = into.reshape(-1, self.dim) @ x + bias.reshape(-1, 1)
         hidden = jax.nn.relu(hidden).reshape(2, self.width, -1)
-        chosen = jnp.stack([first, ~first])[:, None]
-        hidden = jnp.where(chosen, hidden, 0.0).reshape(2 * self.width, -1)
+        # As a product, of which XLA keeps the result: a mask made of comparisons would be worked
+        # out again for each of the hidden numbers, which takes as long as all the rest.
+        either = jnp.stack([first, jnp.ones_like(first)]).astype(x.dtype)
+        chosen = jnp.asarray(_FIRST_AND_OTHER, x.dtype) @ either
+        hidden = jnp.where(chosen[:, None] > 0.5, hidden, 0.0).reshape(2 * self.width, -1)
         joined = jnp.concatenate([out[0], out[1]], axis=1)
         return joined @ hidden + jnp.where(first, last_bias[0], last_bias[1])
 

@@ -149,11 +149,12 @@ def test_jumps_count_up_to_the_distance_of_independent_draws():
 
 def test_a_nice_kernel_under_sal_mc(two_modes, nice):
     settings = default_settings("nice", 2).replace(
-        steps=400, batch=128, pool_size=512, chunk=50, mixture_components=4, learning_rate=2e-3
+        steps=400, batch=128, pool_size=512, chunk=10, mixture_components=4, learning_rate=2e-3
     )
     learned = sal_mc(two_modes, nice, settings=settings, progress=False)
     assert {"velocity", "jump", "acceptance", "critic_loss"} <= learned.history.keys()
-    assert max(learned.history["jump"]) > 1.5 * learned.history["jump"][0]
+    # From 0.03 after ten steps to 0.24: over six seeds their ratio is 8.5, with an sd of 1.
+    assert max(learned.history["jump"]) > 4 * learned.history["jump"][0]
     # 512 particles moved by exact steps alone; half of them count: five standard errors.
     error = 5 / np.sqrt(256)
     np.testing.assert_allclose(learned.pool.std(axis=0), [2.062, 0.5], rtol=error)

@@ -1,13 +1,17 @@
 """The pool: particles near the target, which stand for real samples while a kernel learns.
 
-    1. a short search for location and scale (`salmc.movers.start`), from values of log p alone;
-    2. a mover: tempered SMC until β = 1 and two more rounds, or any other mover for some steps;
-    3. after movers other than tempered SMC: copies of the particles fill the pool, and exact moves
-       by differential evolution take the copies apart and the mover's bias off.
+By default tempered SMC fills it, from a Gaussian that covers the target (`movers.start`), until
+β = 1 and two more rounds. Where its particles then press against that Gaussian, it did not cover:
+they are tempered again from a wider one, as long as that finds no less mass. The runs are merged by
+their estimates of log ∫ p, so that what one of them has missed is there if another has it.
+
+Any other mover takes some steps from the target's location and scale; copies of its particles fill
+the pool, and exact moves by differential evolution take the copies apart and the mover's bias off.
 
 No exact draws and no known moments of the target are ever looked at.
 """
 
+import dataclasses
 import time
 from typing import Any, NamedTuple
 
@@ -18,17 +22,34 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from salmc import checks
+from salmc.bounds import Bounds, Unbounded
 from salmc.errors import TargetError
 from salmc.movers import MOVERS, TemperedSMC
 from salmc.movers.advance import advance
-from salmc.movers.base import AbstractMover
+from salmc.movers.base import AbstractMover, check_at, log_densities
+from salmc.movers.climb import balance, find_modes
+from salmc.movers.cover import Location, find_cover, find_edges, widened
 from salmc.movers.evolution import evolve
-from salmc.movers.start import check_at, find_start
+from salmc.movers.nuts import NUTS
+from salmc.movers.start import find_start, find_support
+from salmc.movers.tempered_smc import TemperedSMCState
 from salmc.programs import compiled
 from salmc.target import AbstractTarget, Points
 
 _ROUNDS_AT_TARGET = 2
 _MOST_ROUNDS = 200
+_MOST_RUNS = 8
+_FEW_DIMENSIONS = 30
+"""Beyond it Laplace's mixture is seldom accepted."""
+
+_MANY_DATA = 100_000
+_CLIMBS = 8
+"""From the pool's most likely particles, as many from any of them, and four times that from the
+start, which is wide."""
+
+_LESS = 0.3
+"""Estimates of log ∫ p differ by about so much from run to run."""
+
 _SETTLING_SWEEPS = 50
 _FEWEST = 4
 """Fewer different particles than this show no shape to learn."""
@@ -43,13 +64,15 @@ class Pool(NamedTuple):
     """Where the mover began: what the warm-up saw."""
     seconds: dict[str, float]
     warnings: tuple[str, ...]
+    covariance: np.ndarray | None = None
+    """A guess at the target's, from elsewhere than the positions."""
 
 
 def fill_pool(
     target: AbstractTarget,
     key: PRNGKeyArray,
     size: int,
-    mover: str | AbstractMover = "smc",
+    mover: str | AbstractMover | NUTS = "smc",
     *,
     steps: int = 500,
     particles: int = 1000,
@@ -72,28 +95,24 @@ def fill_pool(
             positive.
     """
     mover = find_mover(target, mover)
-    count = size if isinstance(mover, TemperedSMC) or not settle else min(size, particles)
+    fills = isinstance(mover, (TemperedSMC, NUTS))
+    count = size if fills or not settle else min(size, particles)
     keys = [jax.random.fold_in(key, i) for i in range(4)]
-    clock = time.perf_counter()
-    start = find_start(target, keys[0], count)
-    check_at(target, start)
-    seconds = {"start": time.perf_counter() - clock}
-
-    clock = time.perf_counter()
-    warnings: list[str] = []
-    # With no step to take, a call only compiles.
-    if isinstance(mover, TemperedSMC):
-        jax.block_until_ready(_temper(mover, keys[1], start, jnp.array(0)))
-        seconds["compile"] = time.perf_counter() - clock
-        clock = time.perf_counter()
-        moved, values, beta = _temper(mover, keys[1], start, jnp.array(_MOST_ROUNDS))
-        if float(beta) < 1.0:
-            warnings.append(
-                f"Tempered SMC reached β = {float(beta):.3g} of 1 in {_MOST_ROUNDS} rounds: the "
-                "pool may be too wide. Check the scale of the log density, or use another mover."
-            )
+    clock, covariance = time.perf_counter(), None
+    warnings: tuple[str, ...] = ()
+    if isinstance(mover, NUTS):
+        moved, values, start, warnings, covariance = mover.fill(keys[1], size)
+        seconds: dict[str, float] = {}
+    elif isinstance(mover, TemperedSMC):
+        moved, values, start, seconds, warnings = _tempered(mover, keys, count)
+        clock = time.perf_counter() - seconds["mover"]
     else:
+        start = find_start(target, keys[0], count)
+        check_at(target, start)
+        seconds = {"start": time.perf_counter() - clock}
+        clock = time.perf_counter()
         state = eqx.filter_jit(mover.init)(keys[1], start)
+        # With no step to take, a call only compiles.
         none = jnp.array(0)
         jax.block_until_ready(advance(mover, state, keys[2], none, none)[1])
         seconds["compile"] = time.perf_counter() - clock
@@ -101,32 +120,132 @@ def fill_pool(
         state, values, _ = advance(mover, state, keys[2], none, jnp.array(steps))
         moved = state.particles
     moved, values = _only_valid(target, moved, values, size, mover.name)
-    if settle and not isinstance(mover, TemperedSMC):
+    if settle and not fills:
         moved, values = jax.block_until_ready(_settle(target, keys[3], moved, values))
     seconds["mover"] = time.perf_counter() - clock
-    return Pool(moved, values, start, seconds, tuple(warnings))
+    return Pool(moved, values, start, seconds, warnings, covariance)
 
 
-def find_mover(target: AbstractTarget, mover: str | AbstractMover) -> AbstractMover:
+def without_edges(target: AbstractTarget, pool: Pool) -> tuple[AbstractTarget, Pool]:
+    """Target and pool in coordinates without bounds, where the pool shows a box or a half space."""
+    if target.outer is not target or target.size > _MANY_DATA:
+        return target, pool  # its bounds are known; or it is dear, and has none as a rule
+    edges = find_edges(
+        lambda points: np.asarray(log_densities(target, jnp.asarray(points, dtype=float))),
+        np.asarray(pool.positions),
+    )
+    if edges is None:
+        return target, pool
+    found = Unbounded(target, Bounds(*(jnp.asarray(side, dtype=float) for side in edges)))
+    positions = found.inward(pool.positions)
+    return found, pool._replace(
+        positions=positions,
+        log_density=found.log_densities(positions),
+        start=found.inward(pool.start),
+        covariance=None,
+    )
+
+
+def find_mover(target: AbstractTarget, mover: str | AbstractMover | NUTS) -> AbstractMover | NUTS:
     """A mover by its name, with its defaults; or the one given, checked."""
+    if isinstance(mover, str) and mover == NUTS.name:
+        return NUTS(target)
     if isinstance(mover, str):
-        made: Any = MOVERS[checks.choice("mover", mover, tuple(MOVERS))]
+        made: Any = MOVERS[checks.choice("mover", mover, (*MOVERS, NUTS.name))]
         return made(target)
-    if not isinstance(mover, AbstractMover):
+    if not isinstance(mover, (AbstractMover, NUTS)):
         checks.fail("mover", "a name or a mover", mover)
     if mover.target.dim != target.dim:
         given = f"one of dimension {mover.target.dim}"
         checks.fail("mover", f"a mover of a target of dimension {target.dim}", given)
+    if mover.target is target.outer:
+        return dataclasses.replace(mover, target=target)
     return mover
+
+
+def _tempered(
+    mover: TemperedSMC, keys: list[PRNGKeyArray], count: int
+) -> tuple[Points, Float[Array, " n"], Points, dict[str, float], tuple[str, ...]]:
+    """Particles by tempering, from wider and wider Gaussians until one covers."""
+    target, clock = mover.target, time.perf_counter()
+    location = find_cover(target, keys[0])
+    start = location.sample(keys[2], count)
+    if not check_at(target, start, required=False):
+        found = find_support(target, keys[3], count)
+        start = start if found is None else found
+        check_at(target, start)
+        location = Location.of(start)
+    seconds = {"start": time.perf_counter() - clock}
+    clock = time.perf_counter()
+    jax.block_until_ready(_temper(mover, keys[1], start, jnp.array(0)))
+    seconds["compile"] = time.perf_counter() - clock
+    clock, runs, best, points = time.perf_counter(), [], -np.inf, start
+    for number in range(_MOST_RUNS):
+        key = jax.random.fold_in(keys[1], number)
+        runs.append(_temper(mover, key, points, jnp.array(_MOST_ROUNDS)))
+        evidence = float(runs[-1].log_evidence)
+        # A wider Gaussian that finds less has lost what a narrower one had.
+        if not evidence > best - _LESS:
+            break
+        best = max(best, evidence)
+        wider = widened(location, np.asarray(runs[-1].particles))
+        if wider is None:
+            break
+        location = wider
+        points = location.sample(jax.random.fold_in(keys[2], number), count)
+    merged, beta = _merged(runs), min(float(run.beta) for run in runs)
+    if target.differentiable and target.dim <= _FEW_DIMENSIONS:
+        merged = _balanced(target, keys[3], start, *merged)
+    seconds["mover"] = time.perf_counter() - clock
+    told = (
+        f"Tempered SMC reached β = {beta:.3g} of 1 in {_MOST_ROUNDS} rounds: the pool may be too "
+        "wide. Check the scale of the log density, or use another mover.",
+    )
+    return *merged, start, seconds, told if beta < 1.0 else ()
+
+
+def _balanced(
+    target: AbstractTarget,
+    key: PRNGKeyArray,
+    start: Points,
+    points: Points,
+    values: Float[Array, " n"],
+) -> tuple[Points, Float[Array, " n"]]:
+    """Modes that climbs find, from start and pool, at their own weights; one needs nothing."""
+    # The most likely particles: where a narrow mode holds but a few, it holds these.
+    likely = np.argsort(-np.asarray(values))[: 2 * _CLIMBS : 2]
+    modes = find_modes(
+        target, jnp.concatenate([points[likely], points[:_CLIMBS], start[: 4 * _CLIMBS]])
+    )
+    if len(modes.positions) < 2:
+        return points, values
+    return balance(target, key, modes, points, values)[:2]
+
+
+def _merged(runs: list[Any]) -> tuple[Points, Float[Array, " n"]]:
+    """Of several runs, from each as many particles as its estimate of ∫ p has of their sum."""
+    if len(runs) == 1:
+        return runs[0].particles, runs[0].log_density
+    evidence = np.array([float(run.log_evidence) for run in runs])
+    evidence = np.where(np.isnan(evidence), -np.inf, evidence)
+    weights = (
+        np.exp(evidence - np.max(evidence)) if np.max(evidence) > -np.inf else 1.0 + 0 * evidence
+    )
+    count = len(runs[0].particles)
+    bounds = np.round(count * np.cumsum(weights) / np.sum(weights)).astype(int)
+    which = np.searchsorted(bounds, np.random.default_rng(0).permutation(count), side="right")
+    points = np.stack([np.asarray(run.particles) for run in runs])
+    values = np.stack([np.asarray(run.log_density) for run in runs])
+    rows = np.arange(count)
+    return jnp.asarray(points[which, rows]), jnp.asarray(values[which, rows])
 
 
 @compiled
 def _temper(
     mover: TemperedSMC, key: PRNGKeyArray, start: Points, most: Int[Array, ""]
-) -> tuple[Points, Float[Array, " n"], Float[Array, ""]]:
+) -> TemperedSMCState:
     """Steps until β = 1 and two more; at most `most`, which is traced."""
     init_key, step_key = jax.random.split(key)
-    first = mover.init(init_key, start)
 
     def unfinished(carry: tuple[Array, Array, object]) -> Array:
         i, at_target, _ = carry
@@ -139,9 +258,7 @@ def _temper(
         return i + 1, at_target, state
 
     zero = jnp.zeros((), dtype=int)
-    state = jax.lax.while_loop(unfinished, body, (zero, zero, first))[2]
-    # Not the state's own values, which were recovered from tempered ones and have lost digits.
-    return state.particles, mover.target.log_densities(state.particles), state.beta
+    return jax.lax.while_loop(unfinished, body, (zero, zero, mover.init(init_key, start)))[2]
 
 
 @compiled

@@ -15,12 +15,21 @@ import math
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
-from salmc.target import AbstractTarget, Points
+from salmc.errors import TargetError
+from salmc.programs import RUNTIME_ERRORS, compiled, failure
+from salmc.target import AbstractTarget, Points, require_scalar
+
+_AT_ONCE = 2**25
+"""Pairs of a point and a datum that are held in memory at once."""
+
+_SHRINKAGE = 0.1
+"""Share of the correlations given up, for a covariance that stays well away from singular."""
 
 
 class AbstractState(eqx.Module):
@@ -131,3 +140,57 @@ def tamed(gradients: Points, step_size: Float[Array, ""]) -> Points:
 def standardised(particles: Points, scale: Float[Array, " dim"]) -> Points:
     """The particles centred and in units of `scale`: where distances are measured."""
     return (particles - jnp.mean(particles, axis=0)) / scale
+
+
+@compiled
+def log_densities(target: AbstractTarget, points: Points) -> Float[Array, " n"]:
+    """log p at n points, compiled."""
+    return target.log_densities(points)
+
+
+def check_at(target: AbstractTarget, points: Points, *, required: bool = True) -> bool:
+    """Judge a density by its values at the first points: whether it is positive at any.
+
+    Args:
+        target: what is judged.
+        points: where.
+        required: whether a density that is zero or NaN at all of them is an error.
+
+    Raises:
+        TargetError: if it does not return a scalar, raises an error of its own from NumPy,
+            returns +inf, or is NaN or zero everywhere.
+    """
+    shape = jax.eval_shape(target.log_density, jax.ShapeDtypeStruct((target.dim,), points.dtype))
+    require_scalar(target.name, target.dim, shape)
+    try:
+        values = np.asarray(_raw_log_densities(target, points))
+    except RUNTIME_ERRORS as error:
+        reason = failure(error).removeprefix("TargetError: ")
+        raise TargetError(f"The log density of `{target.name}` failed: {reason}") from error
+    if np.any(values == np.inf):
+        where = np.asarray(points)[np.argmax(values == np.inf)]
+        raise TargetError(
+            f"The log density of `{target.name}` is +inf at {np.round(where, 4).tolist()}: "
+            "no distribution has that. Bound the density there."
+        )
+    if np.any(values > -np.inf):
+        return True
+    if not required:
+        return False
+    if np.all(np.isnan(values)):
+        raise TargetError(
+            f"The log density of `{target.name}` is NaN at all {len(values)} starting points. "
+            "Evaluate it at one point by hand to find the cause."
+        )
+    raise TargetError(
+        f"The density of `{target.name}` is zero at all {len(values)} starting points, so nothing "
+        "shows where to go. Start where it is positive: pass points as `start` to the target, or "
+        "as `particles`."
+    )
+
+
+@compiled
+def _raw_log_densities(target: AbstractTarget, points: Points) -> Float[Array, " n"]:
+    """As `log_densities`, with NaN and +inf left to be seen; a few at once where data are many."""
+    at_once = len(points) if not target.size else max(1, _AT_ONCE // target.size)
+    return jax.lax.map(target.log_density, points, batch_size=min(at_once, len(points)))

@@ -32,6 +32,7 @@ _LARGEST = 1.2
 """Largest scale g, in units of 2.38/√(2d)."""
 
 Values = Float[Array, " n"]
+Tempered = Callable[[Points, Values], Values]
 
 
 class EvolutionState(AbstractState):
@@ -86,15 +87,22 @@ def evolve(
     log_density: Values,
     log_densities: Callable[[Points], Values],
     jump: Float[Array, ""] | float = 0.1,
+    tempered: Tempered | None = None,
 ) -> tuple[Points, Values, Bool[Array, " n"]]:
     """One step of all particles: each half moves once by differences of the other."""
     half = len(particles) // 2
     first_key, second_key = jax.random.split(key)
     first, first_values, first_accepted = evolution_move(
-        first_key, particles[:half], log_density[:half], particles[half:], log_densities, jump
+        first_key,
+        particles[:half],
+        log_density[:half],
+        particles[half:],
+        log_densities,
+        jump,
+        tempered,
     )
     second, second_values, second_accepted = evolution_move(
-        second_key, particles[half:], log_density[half:], first, log_densities, jump
+        second_key, particles[half:], log_density[half:], first, log_densities, jump, tempered
     )
     return (
         jnp.concatenate([first, second]),
@@ -110,8 +118,18 @@ def evolution_move(
     others: Float[Array, "m dim"],
     log_densities: Callable[[Points], Values],
     jump: Float[Array, ""] | float = 0.1,
+    tempered: Tempered | None = None,
 ) -> tuple[Float[Array, "n dim"], Float[Array, " n"], Bool[Array, " n"]]:
-    """One Metropolis step of each particle by differences of `others`, which must stand still."""
+    """One Metropolis step of each particle by differences of `others`, which must stand still.
+
+    Args:
+        key: of the step.
+        particles, log_density: what moves, and log p there.
+        others: what lends its differences.
+        log_densities: log p of n points.
+        jump: share of proposals with g = 1.
+        tempered: (points, log p) ↦ the log density that is left invariant; log p itself if None.
+    """
     count, dim = particles.shape
     if count == 0 or len(others) == 0:
         return particles, log_density, jnp.zeros(count, dtype=bool)
@@ -126,7 +144,10 @@ def evolution_move(
     noise = _NOISE * jnp.std(others, axis=0) * jax.random.normal(noise_key, particles.shape)
     proposals = particles + factor[:, None] * (others[first] - others[second]) + noise
     values = log_densities(proposals)
-    accepted = taken(jnp.log1p(-threshold), log_ratio(values, log_density))
+    new, old = values, log_density
+    if tempered is not None:
+        new, old = tempered(proposals, values), tempered(particles, log_density)
+    accepted = taken(jnp.log1p(-threshold), log_ratio(new, old))
     return (
         jnp.where(accepted[:, None], proposals, particles),
         jnp.where(accepted, values, log_density),

@@ -10,6 +10,7 @@ particle is then an approximate draw, and more particles make it as exact as wis
 Reference: Del Moral, Doucet and Jasra, "Sequential Monte Carlo samplers", 2006.
 """
 
+import dataclasses
 from typing import ClassVar, Literal
 
 import jax
@@ -20,7 +21,14 @@ from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, 
 from salmc.movers.evolution import evolve
 from salmc.target import AbstractTarget, Points
 
-_LEAST_RAISE = 1e-9
+_LEAST_RAISE = 1e-14
+
+_ACCEPTED_EACH = 0.25
+"""Of the moves in a step, so many must be accepted of each particle, in the mean: copies that do
+not come apart would stand for one and the same particle in the next."""
+
+_MOST_SWEEPS = 12
+"""In units of the fewest."""
 
 
 class TemperedSMCState(AbstractState):
@@ -32,6 +40,8 @@ class TemperedSMCState(AbstractState):
     mean: Float[Array, " dim"]
     cholesky: Float[Array, "dim dim"]
     scale: Float[Array, " dim"]
+    log_evidence: Float[Array, ""]
+    """log ∫ p of what was tempered so far: an estimate of log ∫ p, less that of p_0, at β = 1."""
 
 
 class TemperedSMCInfo(Info):
@@ -74,45 +84,62 @@ class TemperedSMC(AbstractMover):
             jnp.mean(particles, axis=0),
             scale[:, None] * jnp.linalg.cholesky(covariance),
             scale,
+            jnp.zeros(()),
         )
 
     def step(self, key: PRNGKeyArray, state: TemperedSMCState) -> tuple[TemperedSMCState, Info]:
         resample_key, move_key = jax.random.split(key)
 
+        log_volume = jnp.sum(jnp.log(jnp.diag(state.cholesky)))
+        log_volume = log_volume + 0.5 * self.target.dim * jnp.log(2.0 * jnp.pi)
+
         def base(points: Points) -> Float[Array, " n"]:
             noise = jax.scipy.linalg.solve_triangular(
                 state.cholesky, (points - state.mean).T, lower=True
             )
-            return -0.5 * jnp.sum(noise**2, axis=0)
+            return -0.5 * jnp.sum(noise**2, axis=0) - log_volume
 
         log_ratio = state.log_density - base(state.particles)
         log_ratio = jnp.where(jnp.isfinite(log_ratio), log_ratio, -jnp.inf)
         beta = jnp.minimum(1.0, state.beta + self.raise_of_beta(log_ratio, state.beta))
         chosen = systematic(resample_key, (beta - state.beta) * log_ratio)
         tempering = state.beta < 1.0
+        gain = jax.nn.logsumexp((beta - state.beta) * log_ratio) - jnp.log(len(log_ratio))
         particles = jnp.where(tempering, state.particles[chosen], state.particles)
         log_density = jnp.where(tempering, state.log_density[chosen], state.log_density)
 
-        def tempered(points: Points) -> Float[Array, " n"]:
-            return beta * self.target.log_densities(points) + (1.0 - beta) * base(points)
+        def tempered(points: Points, log_density: Float[Array, " n"]) -> Float[Array, " n"]:
+            return beta * log_density + (1.0 - beta) * base(points)
 
-        def sweep(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-            points, values, accepted = carry
+        def unfinished(carry: tuple[Array, Array, Array, Array]) -> Array:
+            sweeps, accepted = carry[0], carry[3]
+            few = (sweeps < least) | (accepted < self.sweeps * _ACCEPTED_EACH * least)
+            return few & (sweeps < _MOST_SWEEPS * least)
+
+        def sweep(carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+            i, points, values, accepted = carry
             points, values, latest = evolve(
-                jax.random.fold_in(move_key, i), points, values, tempered
+                jax.random.fold_in(move_key, i),
+                points,
+                values,
+                self.target.log_densities,
+                tempered=tempered,
             )
-            return points, values, accepted + jnp.mean(latest)
+            return i + 1, points, values, accepted + jnp.mean(latest)
 
-        sweeps = jnp.ceil(self.sweeps * max(4, self.target.dim // 2)).astype(int)
-        start = beta * log_density + (1.0 - beta) * base(particles)
-        moved, values, accepted = jax.lax.fori_loop(
-            0, sweeps, sweep, (particles, start, jnp.zeros(()))
-        )
-        log_density = (values - (1.0 - beta) * base(moved)) / beta
+        least = jnp.ceil(self.sweeps * max(4, self.target.dim // 2)).astype(int)
+        begin = (jnp.zeros((), int), particles, log_density, jnp.zeros(()))
+        sweeps, moved, log_density, accepted = jax.lax.while_loop(unfinished, sweep, begin)
         info = TemperedSMCInfo(
             displacement(state.particles, moved, state.scale), beta, accepted / sweeps
         )
-        state = TemperedSMCState(moved, log_density, beta, state.mean, state.cholesky, state.scale)
+        state = dataclasses.replace(
+            state,
+            particles=moved,
+            log_density=log_density,
+            beta=beta,
+            log_evidence=state.log_evidence + gain,
+        )
         return state, info
 
     def raise_of_beta(

@@ -22,8 +22,8 @@ from salmc.diagnostics.cloud_scores import compare_clouds
 from salmc.diagnostics.ksd import ksd_squared
 from salmc.errors import TargetError
 from salmc.movers.advance import advance
-from salmc.movers.base import AbstractMover
-from salmc.movers.start import check_at, find_start
+from salmc.movers.base import AbstractMover, check_at
+from salmc.movers.start import find_start
 from salmc.progress import AbstractReporter, reporter
 
 TUNED = ("step_size", "bandwidth", "density_bandwidth", "regularisation")

@@ -1,0 +1,185 @@
+"""Climbs to the modes: L-BFGS from many starts, and Laplace's Gaussian at each mode found.
+
+    m_k = argmax log p near a start,   C_k = (−∇² log p(m_k))⁻¹
+    log mass_k = log p(m_k) + ½ log |2π C_k|
+
+A mode that is narrow beside others is all but invisible to draws, and plain to a climb. Modes of
+next to no mass, such as the neck of a funnel, are let go. SciPy climbs, on the host: nothing is
+compiled but value, gradient and Hessian of one point.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+from scipy.optimize import minimize
+
+from salmc.metropolis import log_ratio, taken
+from salmc.programs import compiled
+from salmc.target import AbstractTarget, Point, Points, Scalar
+
+Values = Float[Array, " n"]
+
+_MOST_STEPS = 200
+_NEAR = 0.5
+"""Ends of climbs that are nearer to each other than this, in Laplace's units, are one mode."""
+
+_NEGLIGIBLE = -12.0
+"""Modes of less than e^−12 of the heaviest one's mass are let go."""
+
+
+_WIDENED = 0.3
+"""Over √dim: how much wider Laplace's Gaussians propose than they are, as tails must not be wanting
+and in many dimensions every hundredth counts."""
+
+
+class Modes(NamedTuple):
+    """Modes with Laplace's Gaussian at each, the heaviest first."""
+
+    positions: Float[np.ndarray, "modes dim"]
+    factors: Float[np.ndarray, "modes dim dim"]
+    """Triangular A with C = A Aᵀ."""
+    log_masses: Float[np.ndarray, " modes"]
+
+
+def find_modes(target: AbstractTarget, starts: Points) -> Modes:
+    """The modes that climbs from some starts end at; none, where no climb ends at a maximum."""
+    target.require_gradient("climbing")
+    ends: list[np.ndarray] = []
+    found: list[tuple[np.ndarray, np.ndarray, float]] = []
+
+    def negative(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = _value_and_gradient(target, jnp.asarray(x, dtype=float))
+        if not np.isfinite(value) or not np.all(np.isfinite(gradient)):
+            return np.inf, np.zeros_like(x)
+        return -float(value), -np.asarray(gradient, np.float64)
+
+    for start in np.asarray(starts, np.float64):
+        if not np.isfinite(negative(start)[0]):
+            continue
+        result = minimize(
+            negative, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS}
+        )
+        if np.isfinite(result.fun) and np.all(np.isfinite(result.x)):
+            ends.append(result.x)
+    for end in ends:
+        if any(_distance(end, mode, factor) < _NEAR for mode, factor, _ in found):
+            continue
+        value = float(_value_and_gradient(target, jnp.asarray(end, dtype=float))[0])
+        factor = _laplace(np.asarray(_hessian(target, jnp.asarray(end, dtype=float)), np.float64))
+        if factor is not None:
+            log_volume = np.sum(np.log(np.diag(factor))) + 0.5 * len(end) * np.log(2 * np.pi)
+            found.append((end, factor, value + log_volume))
+    found.sort(key=lambda mode: -mode[2])
+    kept = [mode for mode in found if mode[2] > found[0][2] + _NEGLIGIBLE]
+    dim = target.dim
+    return Modes(
+        np.array([mode[0] for mode in kept]).reshape(-1, dim),
+        np.array([mode[1] for mode in kept]).reshape(-1, dim, dim),
+        np.array([mode[2] for mode in kept]),
+    )
+
+
+def balance(
+    target: AbstractTarget,
+    key: PRNGKeyArray,
+    modes: Modes,
+    points: Points,
+    values: Values,
+    sweeps: int = 20,
+) -> tuple[Points, Values, float]:
+    """Exact independence moves of a cloud by Laplace's mixture: modes come to their own weights.
+
+    With proposals x' ~ r = Σ_k w_k N(m_k, C_k), accepted with min{1, p(x') r(x) / (p(x) r(x'))}.
+
+    Returns:
+        The cloud, log p there, and the share of proposals that the last sweep accepted.
+    """
+    masses = np.exp(modes.log_masses - modes.log_masses[0])
+    # A mode that Laplace thinks light may be heavy: each is proposed often enough to show it.
+    weights = 0.5 * masses / np.sum(masses) + 0.5 / len(masses)
+    factors = (1.0 + _WIDENED / np.sqrt(target.dim)) * modes.factors
+    means = jnp.asarray(modes.positions, dtype=float)
+    shares, widened = jnp.asarray(weights, dtype=float), jnp.asarray(factors, dtype=float)
+    points, values, accepted = _balance(
+        target, key, shares, means, widened, points, values, jnp.array(sweeps)
+    )
+    return points, values, float(accepted)
+
+
+@compiled
+def _balance(
+    target: AbstractTarget,
+    key: PRNGKeyArray,
+    weights: Float[Array, " modes"],
+    means: Float[Array, "modes dim"],
+    factors: Float[Array, "modes dim dim"],
+    points: Points,
+    values: Values,
+    sweeps: Int[Array, ""],
+) -> tuple[Points, Values, Scalar]:
+    log_volumes = jnp.sum(jnp.log(jnp.diagonal(factors, axis1=1, axis2=2)), axis=1)
+
+    def log_r(points: Points) -> Values:
+        def each(mean: Array, factor: Array) -> Array:
+            noise = jax.scipy.linalg.solve_triangular(factor, (points - mean).T, lower=True)
+            return -0.5 * jnp.sum(noise**2, axis=0)
+
+        parts = jax.vmap(each)(means, factors) - log_volumes[:, None]
+        return jax.nn.logsumexp(parts + jnp.log(weights)[:, None], axis=0)
+
+    def sweep(
+        i: Array, carry: tuple[Array, Array, Array, Array]
+    ) -> tuple[Array, Array, Array, Array]:
+        points, values, proposed, _ = carry
+        keys = jax.random.split(jax.random.fold_in(key, i), 3)
+        which = jax.random.categorical(keys[0], jnp.log(weights), shape=(len(points),))
+        noise = jax.random.normal(keys[1], points.shape)
+        new = means[which] + jnp.einsum("nij,nj->ni", factors[which], noise)
+        new_values, new_proposed = target.log_densities(new), log_r(new)
+        threshold = jnp.log1p(-jax.random.uniform(keys[2], (len(points),)))
+        moves = taken(threshold, log_ratio(new_values, values, proposed - new_proposed))
+        return (
+            jnp.where(moves[:, None], new, points),
+            jnp.where(moves, new_values, values),
+            jnp.where(moves, new_proposed, proposed),
+            jnp.mean(moves, dtype=points.dtype),
+        )
+
+    carry = (points, values, log_r(points), jnp.zeros((), points.dtype))
+    points, values, _, accepted = jax.lax.fori_loop(0, sweeps, sweep, carry)
+    return points, values, accepted
+
+
+def _laplace(hessian: np.ndarray) -> np.ndarray | None:
+    """A triangular factor of (−H)⁻¹; None unless −H is finite and positive definite."""
+    if not np.all(np.isfinite(hessian)):
+        return None
+    scale = np.sqrt(np.maximum(-np.diag(hessian), 0.0))
+    if not np.all(scale > 0.0):
+        return None
+    # In units in which its diagonal is 1, single precision leaves a few parts in a million.
+    values, axes = np.linalg.eigh(-hessian / np.outer(scale, scale))
+    if values[0] < -1e-3:
+        return None
+    covariance = (axes / np.maximum(values, 1e-6)) @ axes.T
+    try:
+        return np.linalg.cholesky(covariance) / scale[:, None]
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _distance(point: np.ndarray, mode: np.ndarray, factor: np.ndarray) -> float:
+    return float(np.linalg.norm(np.linalg.solve(factor, point - mode)) / np.sqrt(len(mode)))
+
+
+@compiled
+def _value_and_gradient(target: AbstractTarget, x: Point) -> tuple[Scalar, Point]:
+    return jax.value_and_grad(target.log_density)(x)
+
+
+@compiled
+def _hessian(target: AbstractTarget, x: Point) -> Float[Array, "dim dim"]:
+    return jax.hessian(target.log_density)(x)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from salmc.errors import ArgumentError, NotDifferentiableError, TargetError
-from salmc.movers.start import check_at
+from salmc.movers.base import check_at
 from salmc.target import AbstractTarget, Moments, Target, zero_where_invalid
 
 

@@ -12,32 +12,23 @@ A target must say `dim` and `log_density` of one point. Everything else has a de
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
-import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from salmc import checks
 from salmc.black_box import black_box
 from salmc.errors import NotDifferentiableError, TargetError
+from salmc.truth import KnownTruth, Moments, Point, Points, Scalar
 
-Point = Float[Array, " dim"]
-Points = Float[Array, "n dim"]
-Scalar = Float[Array, ""]
-
-
-class Moments(NamedTuple):
-    """Known mean and standard deviation of each judged quantity."""
-
-    mean: Float[Array, " k"]
-    std: Float[Array, " k"]
+__all__ = ["AbstractTarget", "Moments", "Point", "Points", "Scalar", "Target"]
 
 
-class AbstractTarget(eqx.Module):
+class AbstractTarget(KnownTruth):
     """An unnormalised log density on R^d. See the module's text for the contract."""
 
     dim: eqx.AbstractVar[int]
@@ -72,24 +63,34 @@ class AbstractTarget(eqx.Module):
         return self
 
     @property
-    def mean(self) -> Point | None:
-        """The true mean, or None where it is not known."""
+    def start(self) -> Points | None:
+        """Points that show where to look first, such as draws from the prior; None if unknown."""
         return None
 
     @property
-    def std(self) -> Point | None:
-        """The true standard deviation of each coordinate, or None where it is not known."""
-        return None
+    def size(self) -> int:
+        """Number of data that one evaluation goes over; 0 where there are none."""
+        return 0
 
     @property
-    def can_sample(self) -> bool:
-        """Whether `sample` gives exact draws."""
-        return False
+    def unbounded(self) -> "AbstractTarget":
+        """The same target in coordinates that have no bounds: what movers and kernels see."""
+        return self
 
-    def sample(self, key: PRNGKeyArray, n: int) -> Points:
-        """n exact draws, for diagnostics only."""
-        del key, n
-        raise TargetError(f"The target `{self.name}` has no exact draws; `can_sample` tells.")
+    @property
+    def outer(self) -> "AbstractTarget":
+        """The target as the user knows it: what `unbounded` was made of."""
+        return self
+
+    def outward(
+        self, points: Float[Array, "*n dim"], log_density: Float[Array, "*n"]
+    ) -> tuple[Float[Array, "*n dim"], Float[Array, "*n"]]:
+        """Points and their log density, as `outer` has them."""
+        return points, log_density
+
+    def inward(self, points: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
+        """Points of `outer`, in the coordinates of this target."""
+        return points
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -99,27 +100,6 @@ class AbstractTarget(eqx.Module):
     def constrain(self, x: Point) -> PyTree:
         """The user's own variables at one point: a dictionary of arrays."""
         return {"x": x}
-
-    def statistic(self, points: Points) -> Float[Array, "n k"]:
-        """The quantities on which ESS is measured: the coordinates unless stated otherwise."""
-        return points
-
-    @property
-    def statistic_moments(self) -> Moments | None:
-        """True mean and standard deviation of `statistic`, or None where they are not known."""
-        if self.mean is None or self.std is None:
-            return None
-        return Moments(self.mean, self.std)
-
-    @property
-    def component_weights(self) -> Float[Array, " modes"] | None:
-        """True weight of each mode, or None for a target without labelled modes."""
-        return None
-
-    def component(self, points: Points) -> Int[Array, " n"]:
-        """The mode each point belongs to."""
-        del points
-        raise TargetError(f"The target `{self.name}` has no labelled modes.")
 
 
 class Target(AbstractTarget):
@@ -133,6 +113,10 @@ class Target(AbstractTarget):
         mean, std: the truth where it is known; used by diagnostics only.
         sample: (key, n) ↦ n exact draws of shape (n, dim); used by diagnostics only.
         constrain: x ↦ a dictionary of the user's own variables.
+        bounds: a pair (lower, upper) for each coordinate, with None for no bound. The density is
+            zero outside; inside, sampling goes on in coordinates without bounds (`salmc.bounds`),
+            and whatever comes out is in yours.
+        start: points (n, dim) that show where to look first: guesses, or draws from the prior.
 
     Example:
         >>> import jax.numpy as jnp, salmc
@@ -150,6 +134,8 @@ class Target(AbstractTarget):
     _std: Point | None
     _sample: Callable[..., Any] | None
     _constrain: Callable[..., Any] | None
+    _bounds: Any
+    _start: Points | None
 
     def __init__(
         self,
@@ -162,6 +148,8 @@ class Target(AbstractTarget):
         std: Any = None,
         sample: Callable[..., Any] | None = None,
         constrain: Callable[..., Any] | None = None,
+        bounds: Any = None,
+        start: Any = None,
         differentiable: bool = True,
     ):
         if not callable(log_density):
@@ -180,11 +168,35 @@ class Target(AbstractTarget):
                 checks.fail(label, f"an array of shape ({dim},)", value)
         self._sample = sample
         self._constrain = constrain
+        self._bounds = self._start = None
+        if bounds is not None:
+            from salmc.bounds import Bounds
+
+            self._bounds = Bounds.of(bounds, dim)
+        if start is not None:
+            self._start = jnp.atleast_2d(jnp.asarray(start, dtype=float))
+            if self._start.shape[1:] != (dim,) or not np.all(np.isfinite(self._start)):
+                checks.fail("start", f"finite points, an array (n, {dim})", self._start.shape)
 
     def log_density(self, x: Point) -> Scalar:
         value = self.function(x)  # its shape is known while tracing, so the check costs nothing
         require_scalar(self.name, self.dim, value)
-        return jnp.asarray(value, dtype=jnp.result_type(value, x))
+        value = jnp.asarray(value, dtype=jnp.result_type(value, x))
+        return (
+            value if self._bounds is None else jnp.where(self._bounds.contain(x), value, -jnp.inf)
+        )
+
+    @property
+    def unbounded(self) -> AbstractTarget:
+        if self._bounds is None:
+            return self
+        from salmc.bounds import Unbounded
+
+        return Unbounded(self, self._bounds)
+
+    @property
+    def start(self) -> Points | None:
+        return self._start
 
     @classmethod
     def from_pytree(
@@ -197,22 +209,9 @@ class Target(AbstractTarget):
             example: a tree of the right structure and shapes; its values do not matter.
             options: as for `Target`, but for `dim`, `names` and `constrain`, which follow.
         """
-        for taken in {"dim", "names", "constrain"} & options.keys():
-            checks.fail(taken, "left out: `from_pytree` finds it from `example`", options[taken])
-        try:
-            example = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype=float), example)
-        except (TypeError, ValueError):
-            checks.fail("example", "a tree of numbers and arrays", example)
-        flat, unravel = jax.flatten_util.ravel_pytree(example)
-        if flat.size == 0:
-            checks.fail("example", "a tree that holds at least one number", example)
-        return cls(
-            lambda x: log_density(unravel(x)),
-            dim=flat.size,
-            names=_leaf_names(example),
-            constrain=unravel,
-            **options,
-        )
+        from salmc.pytrees import flattened
+
+        return cls(**flattened(log_density, example, options))
 
     @classmethod
     def from_numpy(
@@ -287,13 +286,3 @@ def _no_gradient(method: str, name: str) -> NotDifferentiableError:
         f"{method} needs the gradient of the log density, which the target `{name}` does not "
         "have. Use a gradient-free method such as ag-svgd."
     )
-
-
-def _leaf_names(example: PyTree) -> tuple[str, ...]:
-    """ "weights[0, 1]" and the like, in the order of the flattened tree."""
-    names: list[str] = []
-    for path, leaf in jax.tree_util.tree_leaves_with_path(example):
-        stem = jax.tree_util.keystr(path, simple=True, separator=".") or "x"
-        indices = np.ndindex(leaf.shape)
-        names += [f"{stem}[{', '.join(map(str, i))}]" if i else stem for i in indices]
-    return tuple(names)

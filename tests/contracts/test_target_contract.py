@@ -17,7 +17,7 @@ import pytest
 import salmc.targets
 from salmc.datasets.fetch import find
 from salmc.errors import DataError
-from salmc.movers.start import check_at
+from salmc.movers.base import check_at
 from salmc.target import AbstractTarget
 from salmc.targets import TARGETS, Affine, Posterior
 

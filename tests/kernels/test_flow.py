@@ -8,6 +8,7 @@ import pytest
 
 from salmc.errors import ArgumentError
 from salmc.kernels import FlowKernel
+from salmc.kernels.layers import lighten, make_heavy
 
 SHAPES = {
     "1-d": {"dim": 1},
@@ -75,7 +76,7 @@ def grid(dim, reach, count):
 @every_shape
 def test_starts_as_the_standard_normal(shape):
     with jax.enable_x64(True):
-        kernel = FlowKernel(jax.random.key(0), width=16, **shape)
+        kernel = FlowKernel(jax.random.key(0), width=16, tails=False, **shape)
         new, old = normal((COUNT, kernel.dim), 1, 2.0), normal((COUNT, kernel.dim), 2)
         expected = np.sum(-0.5 * np.asarray(new) ** 2 - 0.5 * np.log(2 * np.pi), axis=1)
         np.testing.assert_allclose(log_densities(kernel, new, old), expected, **SAME)
@@ -215,6 +216,7 @@ def test_looks_at_the_state_only_if_it_says_so(shape):
 
 @pytest.mark.parametrize("name", ["1-d", "2-d conditional"])
 def test_gradients_are_finite_far_out_and_at_the_origin(name):
+    """Beyond that a tail overflows on the way from the noise, and the proposal is refused."""
     kernel = bent(SHAPES[name])
     places = np.array([0.0, 1e-20, 1e-6, 1.0, 5.0, -5.0, 50.0, -50.0, 1e4])
     points = jnp.asarray(np.tile(places[:, None], (1, kernel.dim)), dtype=float)
@@ -225,14 +227,17 @@ def test_gradients_are_finite_far_out_and_at_the_origin(name):
         values, log_scale = getattr(weights, method)(points, points)
         return jnp.sum(values) + jnp.sum(log_scale)
 
-    for method in ("to_noise", "from_noise"):
+    for method, most in (("to_noise", 1e4), ("from_noise", 50.0)):
+        points = jnp.clip(points, -most, most)
         differentiate = eqx.filter_jit(jax.value_and_grad(total, argnums=(0, 1)))
         for leaf in jax.tree.leaves(differentiate(kernel, points, method)):
             assert np.all(np.isfinite(leaf))
 
 
 def test_far_points_stay_where_they_are():
-    kernel = eqx.tree_at(lambda kernel: kernel.centre, bent(SHAPES["2-d"]), jnp.zeros(2))
+    kernel = eqx.tree_at(
+        lambda kernel: kernel.centre, bent(SHAPES["2-d"] | {"tails": False}), jnp.zeros(2)
+    )
     points = jnp.array([[50.0, -50.0], [0.0, 60.0]])
     new, log_scale = from_noise(kernel, points, points)
     np.testing.assert_allclose(new[0], points[0], rtol=1e-6)
@@ -295,3 +300,22 @@ def test_knots_follow_the_dimension():
 def test_bad_options_are_met_at_the_door(options):
     with pytest.raises(ArgumentError, match=next(iter(options))):
         FlowKernel(jax.random.key(0), 2, **options)
+
+
+def test_tails_are_those_of_students_t():
+    """u of `lighten` has exp(−u²/2) = (1 + κ z²)^(−1/2κ), and the way back is the inverse."""
+    points = jnp.array([[0.0, 1e-3, 0.5, 3.0, 40.0], [0.1, -2.0, 0.0, 7.0, -1e3]])
+    heaviness = jnp.array([0.3, 1.0, 1e-9])
+    light, log_scale = lighten(points, heaviness)
+    for row, kappa in ((0, 0.3), (1, 1.0)):
+        expected = np.sqrt(np.log1p(kappa * np.asarray(points[row], np.float64) ** 2) / kappa)
+        np.testing.assert_allclose(np.abs(light[row]), expected, rtol=1e-5, atol=1e-7)
+    back, inverse = make_heavy(light, heaviness)
+    np.testing.assert_allclose(back, points, rtol=2e-4, atol=1e-6)
+    np.testing.assert_allclose(log_scale, -inverse, rtol=1e-4, atol=1e-4)
+
+
+def test_files_from_before_there_were_tails_have_none():
+    description = FlowKernel(jax.random.key(0), 2).description()
+    del description["tails"]
+    assert FlowKernel.from_description(description).tails is None

@@ -57,6 +57,7 @@ def test_exact_draws_and_their_record():
         "seed": 3,
         "metropolis": True,
         "tries": 1,
+        "local": 0,
         "start": "pool",
         "kernel": "independent",
         "exact": True,

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from salmc.kernels.whitening import Whitening
+from salmc.sampling.draws import Tally
 from salmc.sampling.executor import Block, block_length
 from salmc.sampling.sampler import Sampler
-from salmc.sampling.tally import Tally
 from salmc.target import Target
 from salmc.targets import Banana, Gaussian, Mog6, Ring
 from simple_kernels import Autoregressive, Breaking, Claiming, Implicit, Independent

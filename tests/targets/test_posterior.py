@@ -142,3 +142,18 @@ def test_a_likelihood_of_all_data_at_once_is_met_at_the_door():
         Posterior(log_prior, lambda x, datum: datum["features"] * x, DATA, dim=3)
     with pytest.raises(TargetError, match=r"`log_prior` .* of one point. Got shape \(3,\)"):
         Posterior(lambda x: -(x**2), log_likelihood, DATA, dim=3)
+
+
+def test_sums_in_chunks_are_sums(monkeypatch):
+    """Chunks of 3 of 10 data, with one left over: rounding aside the same numbers."""
+    data = jnp.arange(10.0)
+    target = Posterior(
+        lambda x: -0.5 * jnp.sum(x**2), lambda x, y: -0.5 * (y - x[0]) ** 2, data, dim=1
+    )
+    points = jnp.linspace(-1.0, 5.0, 7)[:, None]
+    whole, slopes = target.log_densities(points), target.gradients(points)
+    monkeypatch.setattr("salmc.targets.posterior.MOST_AT_ONCE", 21)
+    np.testing.assert_allclose(target.log_densities(points), whole, rtol=1e-5)
+    np.testing.assert_allclose(target.gradients(points), slopes, rtol=1e-4, atol=1e-4)
+    expected = jax.vmap(jax.grad(target.log_density))(points)
+    np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-4)

@@ -52,6 +52,8 @@ class InvarianceTest(NamedTuple):
     """Where the points went: closer to p, or as close."""
     moved_log_density: Float[np.ndarray, " n"]
     """log p there."""
+    outside: float = 0.0
+    """Share of the proposals where the density is zero: above 0 the support has edges."""
 
     @property
     def largest_spread_ratio(self) -> float:
@@ -94,7 +96,7 @@ def invariance_test(
     shrink = dim / (dim + len(start))
     covariance = (1 - shrink) * covariance + shrink * np.diag(np.diagonal(covariance))
     factor = np.linalg.cholesky(covariance + smallest * np.eye(dim)) * 2.38 / math.sqrt(dim)
-    after, log_density = _move(
+    after, log_density, outside = _move(
         target,
         jnp.asarray(start, dtype=float),
         jnp.asarray(factor, dtype=float),
@@ -106,7 +108,7 @@ def invariance_test(
         values[np.isfinite(values)].astype(np.float64),
         np.asarray(after, np.float64),
         np.asarray(log_density, np.float64),
-    )
+    )._replace(outside=float(outside))
 
 
 @compiled
@@ -116,14 +118,14 @@ def _move(
     factor: Float[Array, "dim dim"],
     key: PRNGKeyArray,
     steps: int,
-) -> tuple[Float[Array, "n dim"], Float[Array, " n"]]:
+) -> tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, ""]]:
     """Set the step size from where the points are, then take `steps` of that size."""
     initial = (start, target.log_densities(start))
     pilot_key, move_key = jax.random.split(key)
 
     def metropolis(
         key: PRNGKeyArray, state: tuple[Array, Array], log_step: Array
-    ) -> tuple[tuple[Array, Array], Array]:
+    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         points, values = state
         noise_key, accept_key = jax.random.split(key)
         noise = jax.random.normal(noise_key, points.shape) @ factor.T
@@ -132,18 +134,20 @@ def _move(
         threshold = jnp.log1p(-jax.random.uniform(accept_key, values.shape))
         accepted = taken(threshold, log_ratio(proposed, values))
         points = jnp.where(accepted[:, None], proposals, points)
-        return (points, jnp.where(accepted, proposed, values)), jnp.mean(accepted)
+        told = (jnp.mean(accepted), jnp.mean(proposed == -jnp.inf))
+        return (points, jnp.where(accepted, proposed, values)), told
 
     def tune(log_step: Array, key: PRNGKeyArray) -> tuple[Array, None]:
-        _, rate = metropolis(key, initial, log_step)
+        _, (rate, _) = metropolis(key, initial, log_step)
         return log_step + 2.0 * (rate - _WANTED_ACCEPTANCE), None
 
-    def advance(state: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], None]:
-        return metropolis(key, state, log_step)[0], None
+    def advance(state: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], Array]:
+        state, (_, outside) = metropolis(key, state, log_step)
+        return state, outside
 
     log_step, _ = jax.lax.scan(tune, jnp.zeros(()), jax.random.split(pilot_key, _PILOT_STEPS))
-    final, _ = jax.lax.scan(advance, initial, jax.random.split(move_key, steps))
-    return final
+    final, outside = jax.lax.scan(advance, initial, jax.random.split(move_key, steps))
+    return *final, jnp.mean(outside)
 
 
 def _compare(
@@ -170,7 +174,13 @@ def _compare(
             p_value=p_value if np.any(moved) else float("nan"),
             shift=(np.mean(after, axis=0) - centre) / sd_after,
             spread_ratio=sd_after / sd_before,
-            log_density_shift=float(np.mean(value_after - value_before) / np.std(value_after)),
+            log_density_shift=_shift(value_before, value_after),
             moved=after,
             moved_log_density=value_after,
         )
+
+
+def _shift(before: np.ndarray, after: np.ndarray) -> float:
+    """Of a mean, in standard deviations; 0 for a density that is the same everywhere."""
+    change, spread = float(np.mean(after - before)), float(np.std(after))
+    return 0.0 if change == 0.0 else change / spread

@@ -69,7 +69,7 @@ def judge(evidence: Evidence) -> Verdict:
     problems = [sentence for check in _CHECKS for sentence in check(evidence)]
     if problems:
         opening = "Not trustworthy."
-    elif evidence.ksd is None and evidence.mmd is None:
+    elif evidence.ksd is None and evidence.mmd is None and evidence.ksd_kind != "edges":
         opening = "Not known to be trustworthy: nothing could be compared with the target."
     else:
         opening = "Trustworthy: " + _reasons(evidence) + "."
@@ -215,7 +215,10 @@ def _changed(evidence: Evidence) -> bool:
 
 def _reasons(evidence: Evidence) -> str:
     reasons = [] if evidence.kind == "particles" else ["the chains agree and mix"]
-    reasons.append("no discrepancy is above what exact draws show")
+    if evidence.ksd_kind == "edges":
+        reasons.append("Metropolis steps leave them as they are (the support has edges)")
+    else:
+        reasons.append("no discrepancy is above what exact draws show")
     if evidence.truth_known:
         reasons.append("what is known of the truth is met")
     return ", ".join(reasons)

@@ -10,6 +10,7 @@ not to a batch. What a kernel can do, it states, and nobody asks for its class o
     exact         Metropolis-Hastings with its corrections leaves any target invariant
     tractable     log q(x'|x) is known: r = q(x|x') / q(x'|x), and likelihood can train it
     independent   tractable, and proposals do not look at x: all steps' can be made at once
+    latent        x' = T(ξ) with T invertible, ξ ~ N(0, I): moves of ξ are moves of x
     training      which of `TRAININGS` suits it
     calibrated    an affine map of its output may be set after training
 
@@ -92,6 +93,19 @@ class AbstractKernel(eqx.Module):
     def independent(self) -> bool:
         """Whether proposals do not depend on the current point; tractable kernels only."""
         return False
+
+    @property
+    def latent(self) -> bool:
+        """Whether `from_noise` and `to_noise` are there; independent kernels only."""
+        return False
+
+    def from_noise(self, noise: Noise, points: Points | None = None) -> tuple[Points, Values]:
+        """x' = T(ξ) and log |det ∂T/∂ξ|, of a latent kernel."""
+        raise NotImplementedError(f"The kernel {self.name} has no latent space.")
+
+    def to_noise(self, new: Points, points: Points | None = None) -> tuple[Noise, Values]:
+        """ξ with T(ξ) = x', and log |det ∂ξ/∂x'|, of a latent kernel."""
+        raise NotImplementedError(f"The kernel {self.name} has no latent space.")
 
     @property
     def calibration(self) -> Calibration:

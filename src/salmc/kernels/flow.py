@@ -2,7 +2,7 @@
 
 A draw is a forward pass, as in eq. 15 of the paper, x̃_{t+1} = G(x̃_t, ξ), with G = T(·; x̃_t) and
 
-    ξ ~ N(0, I)  →  couplings (rational-quadratic splines)  →  radial layer  →  x'
+    ξ ~ N(0, I)  →  couplings (rational-quadratic splines)  →  radial layer  →  tails  →  x'
     log q(x'|x) = log N(ξ; 0, I) − log |det ∂T/∂ξ|
 
 The paper's generator has no such density. By default T does not look at x: the draws are then
@@ -28,6 +28,8 @@ from salmc.kernels.layers import (
     LogScales,
     Network,
     couple,
+    lighten,
+    make_heavy,
     network,
     numpy_generator,
     stretch_radius,
@@ -48,6 +50,13 @@ _FEW_DIMENSIONS = 10
 seconds longer to compile, pay off."""
 
 
+_HEAVINESS = 1e-3
+"""κ of the tails before training: a thousand degrees of freedom."""
+
+_TAIL_UNIT = 30.0
+"""From there to a Cauchy's 1 in a few hundred steps of Adam."""
+
+
 class FlowKernel(AbstractTractableKernel):
     """Proposals from a normalising flow that starts as N(0, I).
 
@@ -64,6 +73,7 @@ class FlowKernel(AbstractTractableKernel):
         radial: end with a radial layer. One coordinate has no direction: there it is left out.
         radial_knots, radial_width: of the radial layer.
         conditional: proposals depend on the current point.
+        tails: end with tails whose heaviness is learned, from Gaussian ones to a Cauchy's.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -78,6 +88,8 @@ class FlowKernel(AbstractTractableKernel):
     radial_network: Network | None
     centre: Point | None
     """Of the radial layer."""
+    tails: Float[Array, " tails"] | None
+    """log κ of `layers.lighten`, in units that learn as quickly as all other weights."""
     dim: int = eqx.field(static=True)
     layers: int = eqx.field(static=True)
     width: int = eqx.field(static=True)
@@ -105,6 +117,7 @@ class FlowKernel(AbstractTractableKernel):
         radial_knots: int = 24,
         radial_width: int = 32,
         conditional: bool = False,
+        tails: bool = True,
     ):
         self.dim = checks.integer("dim", dim, 1)
         layers = (4 if dim <= _FEW_DIMENSIONS else 6) if layers is None else layers
@@ -136,24 +149,21 @@ class FlowKernel(AbstractTractableKernel):
             self.centre = jnp.asarray(np.zeros(dim), dtype=float)
         else:
             self.radial_network = self.centre = None
+        ends = dim + 1 if dim > 1 else 1
+        self.tails = jnp.asarray(np.zeros(ends), dtype=float) if tails else None
 
     def description(self) -> dict[str, Any]:
-        return {
-            "dim": self.dim,
-            "layers": self.layers,
-            "width": self.width,
-            "depth": self.depth,
-            "knots": self.knots,
-            "interval": self.interval,
+        same = ("dim", "layers", "width", "depth", "knots", "interval")
+        return {name: getattr(self, name) for name in (*same, "radial_knots", "radial_width")} | {
             "radial": self.radial_network is not None,
-            "radial_knots": self.radial_knots,
-            "radial_width": self.radial_width,
             "conditional": self.looks_at_state,
+            "tails": self.tails is not None,
         }
 
     @classmethod
     def from_description(cls, description: dict[str, Any]) -> "FlowKernel":
-        return cls(jax.random.key(0), **description)
+        # Files from before there were tails do not tell.
+        return cls(jax.random.key(0), **{"tails": False, **description})
 
     @property
     def noise_dim(self) -> int:
@@ -179,14 +189,18 @@ class FlowKernel(AbstractTractableKernel):
         log_q = (_log_normal(flat) - log_scale).reshape(noise.shape[:2])
         return new.T.reshape(noise.shape), log_q
 
-    def from_noise(self, noise: Points, points: Points) -> tuple[Points, Values]:
-        """x' = T(ξ; x) and log |det ∂T/∂ξ|, for n pairs."""
-        new, log_scale = self._from_noise(noise.T, self._seen(points))
+    @property
+    def latent(self) -> bool:
+        return self.independent
+
+    def from_noise(self, noise: Noise, points: Points | None = None) -> tuple[Points, Values]:
+        """x' = T(ξ; x) and log |det ∂T/∂ξ|; x is needed only where T looks at it."""
+        new, log_scale = self._from_noise(noise.T, None if points is None else self._seen(points))
         return new.T, log_scale
 
-    def to_noise(self, new: Points, points: Points) -> tuple[Points, Values]:
-        """ξ with T(ξ; x) = x', and log |det ∂ξ/∂x'|, for n pairs."""
-        noise, log_scale = self._to_noise(new.T, self._seen(points))
+    def to_noise(self, new: Points, points: Points | None = None) -> tuple[Noise, Values]:
+        """ξ with T(ξ; x) = x', and log |det ∂ξ/∂x'|; x is needed only where T looks at it."""
+        noise, log_scale = self._to_noise(new.T, None if points is None else self._seen(points))
         return noise.T, log_scale
 
     @property
@@ -197,6 +211,13 @@ class FlowKernel(AbstractTractableKernel):
     def _radial_grid(self) -> Grid:
         # N(0, I) has its mass at a radius of √d give or take 0.7, in every dimension.
         return radial_grid(self.radial_knots, float(np.sqrt(self.dim)), self.interval)
+
+    @property
+    def _heaviness(self) -> Float[Array, " tails"]:
+        assert self.tails is not None
+        # The squared radius of N(0, I) is about its dimension.
+        units = np.where(np.arange(len(self.tails)) < self.dim, 1.0, 1.0 / self.dim)
+        return jnp.asarray(_HEAVINESS * units, dtype=float) * jnp.exp(_TAIL_UNIT * self.tails)
 
     def _seen(self, points: Points) -> Batch | None:
         return points.T if self.looks_at_state else None
@@ -223,6 +244,9 @@ class FlowKernel(AbstractTractableKernel):
                 self.radial_network, points, state, self._radial_grid, spline_inverse
             )
             points, total = points + self.centre[:, None], total + log_scale
+        if self.tails is not None:
+            points, log_scale = make_heavy(points, self._heaviness)
+            total = total + log_scale
         return points, total
 
     def _to_noise(self, points: Batch, state: Batch | None) -> tuple[Batch, LogScales]:
@@ -234,11 +258,14 @@ class FlowKernel(AbstractTractableKernel):
             return (points[order], total + log_scale), None
 
         total = jnp.zeros(points.shape[1], points.dtype)
+        if self.tails is not None:
+            points, total = lighten(points, self._heaviness)
         if self.radial_network is not None and self.centre is not None:
             centred = points - self.centre[:, None]
-            points, total = stretch_radius(
+            points, log_scale = stretch_radius(
                 self.radial_network, centred, state, self._radial_grid, spline
             )
+            total = total + log_scale
         inputs = (self.couplings, jnp.asarray(_orders(self.dim, self.layers)))
         return jax.lax.scan(layer, (points, total), inputs)[0]
 

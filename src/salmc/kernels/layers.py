@@ -1,4 +1,4 @@
-"""The parts of the kernels: a small network, and the two bijections that a flow is made of.
+"""The parts of the kernels: a small network, and the bijections that a flow is made of.
 
 All of them work on batches that come last, (features, n), for speed on CPUs; see `spline`.
 """
@@ -21,6 +21,10 @@ SplineRule = Callable[[Values, RawParameters, Grid], tuple[Values, Values]]
 
 _SMALLEST_SQUARED_RADIUS = 1e-12
 """Nearer than this the direction is not defined; the map is the identity there to first order."""
+
+
+_NO_DIGITS = 1e-3
+"""Below it the series of `_log_lightening` is cut off after three terms, an error of 1e-13."""
 
 
 class Network(eqx.Module):
@@ -111,6 +115,51 @@ def stretch_radius(
     (new_radius,), (log_slope,) = rule(radius[None], raw, grid)
     ratio = new_radius / radius
     return points * ratio, log_slope + (dim - 1) * jnp.log(ratio)
+
+
+def lighten(points: Batch, heaviness: Float[Array, " tails"]) -> tuple[Batch, LogScales]:
+    """Tails by powers become Gaussian ones: each coordinate's, then those of the radius.
+
+        z ↦ z √(log(1 + κ z²) / (κ z²)),   so that  exp(−u²/2) = (1 + κ z²)^{−1/(2κ)}
+
+    The last line is the kernel of Student's t with 1/κ degrees of freedom; κ → 0 is the identity.
+    With the radius in the place of z it is the multivariate one, whose coordinates are heavy
+    together and not one by one.
+
+    Args:
+        points: x.
+        heaviness: κ of each coordinate and, beyond one dimension, of the radius.
+    """
+    dim = len(points)
+    scaled = heaviness[:dim, None] * points * points
+    log_ratio = _log_lightening(scaled)
+    points, total = points * jnp.exp(log_ratio), -jnp.sum(log_ratio + jnp.log1p(scaled), axis=0)
+    if dim > 1:
+        scaled = heaviness[dim] * jnp.sum(points * points, axis=0)
+        log_ratio = _log_lightening(scaled)
+        points = points * jnp.exp(log_ratio)
+        total = total + (dim - 2) * log_ratio - jnp.log1p(scaled)
+    return points, total
+
+
+def make_heavy(points: Batch, heaviness: Float[Array, " tails"]) -> tuple[Batch, LogScales]:
+    """The inverse of `lighten`, u ↦ u √((exp(κ u²) − 1) / (κ u²)), and its log |det|."""
+    dim, total = len(points), jnp.zeros(points.shape[1], points.dtype)
+    if dim > 1:
+        scaled = heaviness[dim] * jnp.sum(points * points, axis=0)
+        log_ratio = _log_lightening(jnp.expm1(scaled))
+        points, total = points * jnp.exp(-log_ratio), scaled - (dim - 2) * log_ratio
+    scaled = heaviness[:dim, None] * points * points
+    log_ratio = _log_lightening(jnp.expm1(scaled))
+    return points * jnp.exp(-log_ratio), total + jnp.sum(log_ratio + scaled, axis=0)
+
+
+def _log_lightening(t: Float[Array, "..."]) -> Float[Array, "..."]:
+    """½ log(log(1 + t) / t), by its series where the quotient has no digits."""
+    usable = jnp.maximum(t, _NO_DIGITS)
+    exact = 0.5 * jnp.log(jnp.log1p(usable) / usable)
+    series = t * (-1 / 4 + t * (5 / 48 - t / 16))
+    return jnp.where(t < _NO_DIGITS, series, exact)
 
 
 def _beside(features: Float[Array, "features n"], state: Batch | None) -> Float[Array, "more n"]:

@@ -24,6 +24,10 @@ _FLOAT_ONE = np.uint32(0x3F800000)
 """The bits of 1.0: with 23 random bits as its mantissa it is a number in [1, 2)."""
 
 
+_SMALLEST_RHO, _LARGEST_RHO = 0.05, 0.8
+"""Of local moves: from what is accepted nearly everywhere to half-way to an independent draw."""
+
+
 def normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
     """Independent N(0, 1) numbers; in double precision, or with keys of another kind, JAX's."""
     words = jax.random.key_data(key)
@@ -34,6 +38,22 @@ def normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
     counter = jnp.arange((size + 1) // 2, dtype=jnp.uint32)
     bits = jnp.concatenate(threefry(words[0], words[1], jnp.zeros_like(counter), counter))[:size]
     return _to_normal(bits).reshape(shape)
+
+
+def log_q(noise: Float[Array, "*n noise_dim"], log_scale: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """log q(x) = log N(ξ; 0, I) + log |det ∂ξ/∂x|, of x = T(ξ)."""
+    constant = 0.5 * noise.shape[-1] * math.log(2.0 * math.pi)
+    return log_scale - 0.5 * jnp.sum(noise * noise, axis=-1) - constant
+
+
+def local_noise(
+    noise: Float[Array, "*n noise_dim"],
+    fresh: Float[Array, "*n noise_dim"],
+    share: Float[Array, "*n"],
+) -> Float[Array, "*n noise_dim"]:
+    """√(1 − ρ²) ξ + ρ ε, with ρ log-uniform between two bounds by a uniform `share` of the way."""
+    rho = _SMALLEST_RHO * (_LARGEST_RHO / _SMALLEST_RHO) ** share[..., None]
+    return jnp.sqrt(1.0 - rho * rho) * noise + rho * fresh
 
 
 def step_keys(

@@ -85,6 +85,7 @@ def a_nice_mc(
     """
     if not isinstance(target, AbstractTarget):
         checks.fail("target", "a target", target)
+    target = target.unbounded
     learner = Learner("a-nice-mc", seed, checkpoint=checkpoint, resume=resume, progress=progress)
     made = find_kernel(kernel, target.dim, learner.key(0))
     if not (made.exact and made.volume_preserving):
@@ -92,14 +93,14 @@ def a_nice_mc(
     chosen = nice_settings(target.dim) if settings is None else settings
     if not isinstance(chosen, NICESettings):
         checks.fail("settings", "NICESettings for a-nice-mc", chosen)
-    mover = find_mover(target, mover)
+    filler = find_mover(target, mover)
     judge = PairCritic(learner.key(1), target.dim) if critic is None else critic
 
-    def method(whitening: Whitening) -> NiceMethod:
+    def method(whitening: Whitening, target: AbstractTarget) -> NiceMethod:
         return NiceMethod(made, judge, chosen, target, whitening)
 
-    details: dict[str, Any] = {"target": target.name, "mover": mover.name}
-    return learner.from_density(method, _begin, mover, details)
+    details: dict[str, Any] = {"target": target.name, "mover": filler.name}
+    return learner.from_density(method, _begin, filler, details)
 
 
 def _begin(

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from salmc.bounds import Bounds
 from salmc.errors import OutputError
 from salmc.json_values import plain
 from salmc.kernels.whitening import Whitening
@@ -38,12 +39,14 @@ class Checkpoint:
         path: of the file.
         identity: settings, seed, kernel and target of the run: a run resumes its own states only.
         whitening, start: made before the first step.
+        bounds: of the target, where edges were found.
     """
 
     path: Path
     identity: dict[str, Any]
     whitening: Whitening
     start: np.ndarray
+    bounds: Bounds | None = None
 
     def write(self, state: eqx.Module, record: Record) -> None:
         """Replace the checkpoint; the old one is there until the new one is whole.
@@ -63,6 +66,11 @@ class Checkpoint:
         arrays |= {
             f"whitening/{name}": np.asarray(getattr(self.whitening, name)) for name in _WHITENING
         }
+        if self.bounds is not None:
+            arrays |= {
+                "lower": np.asarray(self.bounds.lower),
+                "upper": np.asarray(self.bounds.upper),
+            }
         arrays |= {"header": np.array(json.dumps(header)), "start": self.start}
         place = final_place(self.path)
         with output_errors(place):
@@ -110,6 +118,9 @@ class Restored:
             *(jnp.asarray(self._arrays[f"whitening/{name}"]) for name in _WHITENING)
         )
         self.start = self._arrays["start"]
+        self.bounds = None
+        if "lower" in self._arrays:
+            self.bounds = Bounds(*(jnp.asarray(self._arrays[name]) for name in ("lower", "upper")))
 
     def state(self, like: State) -> State:
         """The stored state, in the tree of another."""

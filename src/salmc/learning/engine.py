@@ -12,7 +12,6 @@ the same kernel, bit for bit, as one that was never stopped.
 import contextlib
 import dataclasses
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -54,6 +53,7 @@ class Record:
         stale: chunks since then.
         rollbacks, skipped: chunks undone, and updates left out.
         finished: whether training ended before its last step.
+        courses: how many came to their end.
     """
 
     history: dict[str, list[float]] = dataclasses.field(default_factory=dict)
@@ -65,6 +65,7 @@ class Record:
     rollbacks: int = 0
     skipped: int = 0
     finished: bool = False
+    courses: int = 0
 
     def add(self, row: dict[str, float], sometimes: dict[str, float | None]) -> None:
         """One chunk more. Every list has the same length; NaN where there was nothing to tell."""
@@ -119,24 +120,6 @@ def _move_pool(
     return method.move_pool(state, key)
 
 
-def compile_ahead(method: AbstractMethod, state: Callable[[], TrainingState]) -> threading.Thread:
-    """Begin to compile what `train` will run, on a thread; XLA compiles outside Python's lock.
-
-    The program depends on shapes alone, which are known before the first particle moves: `state`
-    makes a state of any values. Join the thread before training, which would compile it again.
-    """
-
-    def work() -> None:
-        # Whatever is wrong here is wrong in training too, where it is told properly.
-        with contextlib.suppress(Exception):
-            # A chunk of no steps does nothing but compile.
-            advance_chunk(_traced(method), state(), jax.random.key(0), jnp.array(0))
-
-    thread = threading.Thread(target=work, name="salmc-compile-ahead")
-    thread.start()
-    return thread
-
-
 def train(
     method: AbstractMethod,
     state: TrainingState,
@@ -148,7 +131,10 @@ def train(
     feed: Feed | None = None,
     watch: Callable[[TrainingState, int, int], None] | None = None,
 ) -> TrainingState:
-    """Train until `settings.steps`, an early stop, too many rollbacks or Ctrl-C.
+    """Train until the end of a course, an early stop, too many rollbacks or Ctrl-C.
+
+    A course is `settings.steps` long. Where its end shows that more is to be learned, as when the
+    pool has not settled, another one follows, at half the rate.
 
     Args:
         method, state: what is trained, and from where on.
@@ -163,28 +149,29 @@ def train(
         The last good state.
     """
     settings: TrainingSettings = method.settings
-    traced, every, move = _traced(method), method.pool_move_every, method.pool_move_name
+    program, every, move = traced(method), method.pool_move_every, method.pool_move_name
     steps_key, move_key, figure_key = (jax.random.fold_in(key, i) for i in range(3))
     kind = record.figure_kind = method.figure_kind
     done, good, chunks = int(state.step), state, 0
+    end = int(state.begun) + settings.steps
     data = None if feed is None else feed(done)
     report.start(method.title, settings.steps)
     if done:
         report.advance(done)
     try:
         with record.timed("compile"):
-            nothing = advance_chunk(traced, state, steps_key, jnp.array(0), data)
+            nothing = advance_chunk(program, state, steps_key, jnp.array(0), data)
             jax.block_until_ready(nothing[0].weights)
-        while done < settings.steps and not record.finished:
+        while done < end and not record.finished:
             moved = None
-            if every and done % every == 0:
+            if every and done % every == 0 and method.wants_pool_move(state):
                 with record.timed(move):
-                    state, accepted = _move_pool(traced, state, jax.random.fold_in(move_key, done))
+                    state, accepted = _move_pool(program, state, jax.random.fold_in(move_key, done))
                     moved = float(accepted)
-            count = _next_stop(settings, done, every) - done
+            count = _next_stop(settings, done, every, end) - done
             with record.timed("training"):
                 state, means, skipped = advance_chunk(
-                    traced, state, steps_key, jnp.array(count), data
+                    program, state, steps_key, jnp.array(count), data
                 )
                 # The host makes the next data ready while the device is busy with these.
                 ahead = None if feed is None else feed(done + count)
@@ -202,6 +189,12 @@ def train(
                 row["figure"] = figure
                 state = _judge(record, settings, state, figure)
             record.add(row, {f"{move}_acceptance": moved})
+            # At a move of the pool, where a chunk ends however long chunks are.
+            if every and done == (end - settings.steps // 2) // every * every:
+                state = method.remembers(state)
+            if (done == end or record.finished) and method.goes_on(state, record.courses + 1):
+                state, end = _next_course(record, settings, state), done + settings.steps
+                report.start(f"{method.title}, course {record.courses + 1}", settings.steps)
             good, chunks = state, chunks + 1
             report.advance(count, **_shown(figures, kind, figure))
             with record.timed("checkpoint"):
@@ -215,9 +208,9 @@ def train(
         # Saved before the warning: a run that goes on from here was not interrupted in the end.
         if checkpoint is not None:
             checkpoint.write(good, record)
-        if done < settings.steps:
+        if done < end:
             record.warnings.append(
-                f"Interrupted at step {done} of {settings.steps}; the kernel is as it was then."
+                f"Interrupted at step {done} of {end}; the kernel is as it was then."
             )
     except RUNTIME_ERRORS as error:
         sentence = f"The target failed after step {done}: {failure(error)}"
@@ -231,14 +224,21 @@ def train(
     return good
 
 
-def _traced(method: AbstractMethod) -> AbstractMethod:
+def traced(method: AbstractMethod) -> AbstractMethod:
     """The method with the settings that compiled code depends on."""
     return dataclasses.replace(method, settings=method.settings.traced())
 
 
-def _next_stop(settings: TrainingSettings, done: int, every: int) -> int:
+def _next_course(record: Record, settings: TrainingSettings, state: TrainingState) -> TrainingState:
+    """The state at the beginning of another course, which is judged anew."""
+    record.courses, record.finished, record.best, record.stale = record.courses + 1, False, None, 0
+    rate = jnp.asarray(settings.learning_rate * 0.5 ** (1 + record.rollbacks), dtype=float)
+    return dataclasses.replace(state, begun=state.step, rate=rate)
+
+
+def _next_stop(settings: TrainingSettings, done: int, every: int, end: int) -> int:
     """Where the next chunk ends: at a multiple of `chunk`, a move of the pool, or the end."""
-    stops = [(done // settings.chunk + 1) * settings.chunk, settings.steps]
+    stops = [(done // settings.chunk + 1) * settings.chunk, end]
     if every:
         stops.append((done // every + 1) * every)
     return min(stops)

@@ -4,7 +4,7 @@ What it decides, and from what:
 
 * where to look: a search for the target's location and scale (`movers.start`);
 * what fills the pool (`mover="auto"`): tempered SMC, which needs values of the density alone;
-  beyond `_MANY_DIMENSIONS`, where proposals by differences grow slow, SGHMC if there is a gradient;
+  beyond `_MANY_DIMENSIONS`, where proposals by differences grow slow, NUTS if there is a gradient;
 * coordinates: whitened by the pool;
 * size of the network, batch and steps: from the dimension (`learning.settings`);
 * when to stop: at the end of the schedule, or earlier when a figure no longer improves.
@@ -15,6 +15,8 @@ Nothing here looks at exact draws or known moments.
 import dataclasses
 from pathlib import Path
 from typing import Any
+
+import jax.numpy as jnp
 
 from salmc import checks
 from salmc.kernels import KERNELS
@@ -36,7 +38,17 @@ METHODS = {
     "a-nice-mc": "a volume-preserving kernel learned adversarially on pairs: the rival",
 }
 
-_MANY_DIMENSIONS = 50
+_MANY_DIMENSIONS = 30
+_MANY_DATA = 100_000
+_FEW_EVALUATIONS = {
+    "steps": 60,
+    "chunk": 20,
+    "batch": 64,
+    "pool_size": 1024,
+    "courses": 1,
+    "latent_every": 0,
+}
+"""With so many data each evaluation is dear, and the posterior is all but Gaussian."""
 
 
 def fit(
@@ -94,6 +106,8 @@ def fit(
     if method == "al-mc":
         if samples is None:
             checks.fail("samples", "given for al-mc: an array (n, dim)", samples)
+        if target is not None:
+            samples = target.unbounded.inward(jnp.asarray(samples, dtype=float))
         chosen: Any = _settings(method, kernel, len(samples[0]), steps, settings)
         learned = al_mc(samples, kernel, settings=chosen, **common)
         return dataclasses.replace(learned, target=target)
@@ -104,13 +118,16 @@ def fit(
     if isinstance(mover, str) and mover == "auto":
         mover = choose_mover(target)
     chosen = _settings(method, kernel, target.dim, steps, settings)
+    if target.size > _MANY_DATA and settings is None and method == "sal-mc":
+        chosen = chosen.replace(**_FEW_EVALUATIONS | ({} if steps is None else {"steps": steps}))
     learner: Any = sal_mc if method == "sal-mc" else a_nice_mc
     return learner(target, kernel, mover=mover, settings=chosen, **common)
 
 
 def choose_mover(target: AbstractTarget) -> str:
     """The mover that fills the pool when nobody says."""
-    return "sghmc" if target.dim > _MANY_DIMENSIONS and target.differentiable else "smc"
+    many = target.dim > _MANY_DIMENSIONS or target.size > _MANY_DATA
+    return "nuts" if many and target.differentiable else "smc"
 
 
 def default_kernel(method: str) -> str:

@@ -4,7 +4,9 @@ Arguments are checked at the door; a pool is filled while the training compiles,
 gone on from; the engine trains; the weights that are kept are calibrated, reviewed and bound.
 """
 
+import contextlib
 import dataclasses
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,20 +17,24 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from salmc import checks
+from salmc.bounds import Unbounded
 from salmc.errors import ArgumentError
 from salmc.kernels import KERNELS
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.whitening import Whitening
 from salmc.learning.calibration import calibrated
 from salmc.learning.checkpoint import Checkpoint, Restored
-from salmc.learning.engine import Record, compile_ahead, train
-from salmc.learning.pool import fill_pool
+from salmc.learning.engine import Record, advance_chunk, traced, train
+from salmc.learning.method import AbstractMethod, TrainingState
+from salmc.learning.pool import fill_pool, without_edges
 from salmc.learning.review import review
 from salmc.learning.settings import LearningSettings, default_settings
 from salmc.learning.transport import require_sinkhorn
 from salmc.movers.base import AbstractMover
+from salmc.movers.nuts import NUTS
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.sampler import Sampler
+from salmc.target import AbstractTarget
 
 _CALIBRATION = 3
 """Number of the calibration's key; `engine` has the smaller ones."""
@@ -62,9 +68,9 @@ class Learner:
 
     def from_density(
         self,
-        make: Callable[[Whitening], Any],
+        make: Callable[[Whitening, AbstractTarget], Any],
         begin: Callable[..., Any],
-        mover: AbstractMover,
+        mover: AbstractMover | NUTS,
         details: dict[str, Any],
         *,
         settle: bool = True,
@@ -72,13 +78,13 @@ class Learner:
         """Fill the pool, or go on from a checkpoint, and train.
 
         Args:
-            make: the method, once the coordinates are known.
+            make: the method, once the coordinates are known, and the target in them.
             begin: (method, key, pool, log density) ↦ its first state.
             mover: what fills the pool.
             details: what makes this run this run besides its settings, as JSON values.
             settle: whether exact moves settle the pool; if not, the mover moves all of it.
         """
-        empty = make(Whitening.identity(mover.target.dim))
+        empty = make(Whitening.identity(mover.target.dim), mover.target)
         settings, dim = empty.settings, mover.target.dim
 
         def zeros() -> Any:
@@ -87,7 +93,8 @@ class Learner:
 
         found = self.restored(empty, details)
         if found is not None:
-            method = make(found.whitening)
+            target = mover.target if found.bounds is None else Unbounded(mover.target, found.bounds)
+            method = make(found.whitening, target)
             state = found.state(begin(method, self.key(3), *_zeros(settings.pool_size, dim)))
             return self.finish(method, state, found.record, found.start, details)
         record = Record()
@@ -101,12 +108,13 @@ class Learner:
             particles=settings.mover_particles,
             settle=settle,
         )
+        target, filled = without_edges(mover.target, filled) if settle else (mover.target, filled)
         record.seconds.update(filled.seconds)
         record.warnings.extend(filled.warnings)
         with record.timed("compile"):
             if ahead is not None:
                 ahead.join()
-        method = make(Whitening.fit(filled.positions))
+        method = make(Whitening.fit(filled.positions, filled.covariance), target)
         pool = method.whitening.whiten(filled.positions)
         state = begin(method, self.key(3), pool, filled.log_density)
         return self.finish(method, state, record, np.asarray(filled.start), details)
@@ -136,7 +144,8 @@ class Learner:
         key, saved = self.key(4), None
         if self.checkpoint is not None:
             identity = self.identity(method, details)
-            saved = Checkpoint(Path(self.checkpoint), identity, method.whitening, start)
+            edges = getattr(method.target, "bounds", None)
+            saved = Checkpoint(Path(self.checkpoint), identity, method.whitening, start, edges)
         with reporter(self.progress) as report:
             state = train(method, state, key, record, report, checkpoint=saved)
         # On few samples a flow ends by learning them by heart, and an adversarial game without a
@@ -145,21 +154,42 @@ class Learner:
         kernel, pool = method.kernel_with(state.best if best else state.average), state.memory
         if getattr(method, "is_calibrated", False) and float(pool.moments[-1, -1]) > 0:
             kernel = calibrated(kernel, pool.moments, jax.random.fold_in(key, _CALIBRATION))
+        points, values = method.whitening.colour(pool.points), pool.log_density
+        if method.target is not None:
+            points, values = method.target.outward(points, values)
         sampler = Sampler(
             kernel=kernel,
             target=method.target,
             whitening=method.whitening,
-            pool=np.asarray(method.whitening.colour(pool.points)),
+            pool=np.asarray(points),
             method=self.method,
             settings={"seed": self.seed, **details, **method.settings.as_dictionary()},
             history=record.history,
             seconds=record.seconds,
             warnings=tuple(record.warnings),
-            pool_log_density=np.asarray(pool.log_density),
+            pool_log_density=np.asarray(values),
         )
         if method.target is None:
             return sampler
-        return dataclasses.replace(sampler, warnings=(*sampler.warnings, *review(sampler, start)))
+        return review(sampler, start)
+
+
+def compile_ahead(method: AbstractMethod, state: Callable[[], TrainingState]) -> threading.Thread:
+    """Begin to compile what `train` will run, on a thread; XLA compiles outside Python's lock.
+
+    The program depends on shapes alone, which are known before the first particle moves: `state`
+    makes a state of any values. Join the thread before training, which would compile it again.
+    """
+
+    def work() -> None:
+        # Whatever is wrong here is wrong in training too, where it is told properly.
+        with contextlib.suppress(Exception):
+            # A chunk of no steps does nothing but compile.
+            advance_chunk(traced(method), state(), jax.random.key(0), jnp.array(0))
+
+    thread = threading.Thread(target=work, name="salmc-compile-ahead")
+    thread.start()
+    return thread
 
 
 def find_kernel(kernel: str | AbstractKernel, dim: int, key: PRNGKeyArray) -> AbstractKernel:

@@ -9,6 +9,7 @@ and every set of weights share one trace.
 """
 
 import abc
+import dataclasses
 import math
 from typing import Any, ClassVar, TypeVar
 
@@ -42,7 +43,8 @@ class TrainingState(eqx.Module):
         inputs: x̃_{t−1}, where the kernel's own chains are.
         memory: what else the method carries on, such as its pool; a tree of arrays.
         rate: the learning rate at its peak, lowered by rollbacks.
-        step, steps: how many were done, and how many will be.
+        step, steps: how many were done, and how many a course has.
+        begun: at which step this course began.
     """
 
     weights: Weights
@@ -56,6 +58,7 @@ class TrainingState(eqx.Module):
     rate: Float[Array, ""]
     step: Int[Array, ""]
     steps: Int[Array, ""]
+    begun: Int[Array, ""]
 
 
 StepResult = tuple[TrainingState, dict[str, Scalar], Bool[Array, ""]]
@@ -111,6 +114,18 @@ class AbstractMethod(eqx.Module):
         """Steps between moves of the whole pool; 0 for none."""
         return 0
 
+    def wants_pool_move(self, state: TrainingState) -> bool:
+        """Whether to make the move that is due."""
+        return True
+
+    def remembers(self, state: TrainingState) -> TrainingState:
+        """The state in the middle of a course, with what `goes_on` will want to know of it."""
+        return state
+
+    def goes_on(self, state: TrainingState, courses: int) -> bool:
+        """Whether to train for a course more, after so many."""
+        return False
+
     def move_pool(self, state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Scalar]:
         """A move of the whole pool: the state, and the share of proposals that was accepted."""
         raise NotImplementedError
@@ -153,12 +168,13 @@ def first_state(
         rate=jnp.asarray(settings.learning_rate, dtype=float),
         step=jnp.zeros((), dtype=int),
         steps=jnp.asarray(settings.steps),
+        begun=jnp.zeros((), dtype=int),
     )
 
 
 def learning_rate(settings: TrainingSettings, state: TrainingState) -> Float[Array, ""]:
-    """Growth from 0, then a cosine decay to `final_rate`; the number of steps is traced."""
-    step, warmup = state.step, jnp.round(settings.warmup * state.steps)
+    """Growth from 0, then a cosine decay to `final_rate`, in each course; all of it is traced."""
+    step, warmup = state.step - state.begun, jnp.round(settings.warmup * state.steps)
     progress = (step - warmup) / jnp.maximum(state.steps - warmup, 1)
     cosine = 0.5 * (1.0 + jnp.cos(math.pi * jnp.clip(progress, 0.0, 1.0)))
     decayed = settings.final_rate + (1.0 - settings.final_rate) * cosine
@@ -197,6 +213,11 @@ def averaged(settings: TrainingSettings, state: TrainingState, weights: Weights)
     """The average of the kernel's weights, with new ones."""
     decay = jnp.minimum(settings.average, (state.step + 1.0) / (state.step + _AVERAGE_START))
     return optax.incremental_update(weights, state.average, 1.0 - decay)
+
+
+def with_memory(state: TrainingState, **changes: Any) -> TrainingState:
+    """The state with some fields of its memory changed."""
+    return dataclasses.replace(state, memory=dataclasses.replace(state.memory, **changes))
 
 
 def flat_weights(module: Any) -> Weights:

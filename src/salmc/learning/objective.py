@@ -25,6 +25,9 @@ Scores = Float[Array, " n"]
 _ZERO_DENSITY = 50.0
 """How far below the rest log p − log q counts where p = 0. Only its sign reaches the gradient."""
 
+_PENALTY_SHARE = 4
+"""Gradient penalties are taken on every fourth point: they cost three times the rest."""
+
 _CENTRE_LIMIT = 3.0
 """Log-ratios count in their mean up to this distance from their median."""
 
@@ -143,6 +146,18 @@ def adversarial_kernel_loss(form: str, real: Scores, fake: Scores) -> Scalar:
     return jnp.mean(jax.nn.softplus(-fake))
 
 
+def critic_objective(
+    critic: Callable[[Points], Scores], real: Points, fake: Points, settings: LearningSettings
+) -> Scalar:
+    """What the critic minimises: its adversarial loss, and a penalty on some of the points."""
+    scores, count = critic(jnp.concatenate([real, fake])), len(real)
+    form, some = settings.adversarial_form, max(settings.batch // _PENALTY_SHARE, 1)
+    loss = adversarial_critic_loss(form, scores[:count], scores[count:])
+    if settings.penalty > 0.0:
+        loss += settings.penalty * gradient_penalty(critic, real[:some], fake[:some])
+    return loss
+
+
 def gradient_penalty(critic: Callable[[Points], Scores], real: Points, fake: Points) -> Scalar:
     """R1 + R2 = ½ E|∇D(x)|² + ½ E|∇D(x')|²: without it the two networks circle for ever.
 
@@ -167,6 +182,28 @@ def cross_covariance(new: Points, old: Points) -> Scalar:
     first = covariance(new[:half], old[:half])
     second = covariance(new[half : 2 * half], old[half : 2 * half])
     return jnp.sum(first * second)
+
+
+def figure_names(
+    settings: LearningSettings, kernel: AbstractKernel, moves: bool
+) -> tuple[str, ...]:
+    """What a step reports, in order; `moves` says whether the pool takes exact moves."""
+    tractable = kernel.tractable
+    densities = settings.likelihood or settings.regression or settings.exact_refresh
+    on = {
+        "kernel_loss": True,
+        "critic_loss": settings.adversarial,
+        "adversarial": settings.adversarial,
+        "wasserstein": settings.wasserstein,
+        "decorrelation": settings.decorrelation,
+        "likelihood": tractable and densities,
+        "regression": settings.regression,
+        "velocity": settings.velocity and settings.makes_outputs,
+        "acceptance": settings.makes_proposals,
+        "jump": settings.makes_proposals and not tractable,
+        "move_acceptance": moves,
+    }
+    return tuple(name for name, wanted in on.items() if wanted)
 
 
 def log_ratio_regression(

@@ -12,17 +12,25 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
+from salmc.kernels.noise import local_noise, log_q, normal
 from salmc.kernels.whitening import Whitening
-from salmc.metropolis import log_ratio
+from salmc.metropolis import log_ratio, taken
 from salmc.movers.base import AbstractMover, AbstractState
 from salmc.movers.evolution import evolution_move
 from salmc.target import Points, Scalar
 
 Values = Float[Array, " n"]
 LogDensity = Callable[[Points], Values]
+
+_LEVELS = (0.02, 0.1, 0.5, 0.9, 0.98)
+
+State = tuple[Array, Array, Array, Array]
+
+_LATENT_SWEEPS = 40
 
 
 class Slice(NamedTuple):
@@ -40,12 +48,16 @@ class Particles(eqx.Module):
         points, log_density: where they are, and log p there; 0 without a target.
         moments: Σ (x, 1)(x, 1)ᵀ over slices in the second half of training, for a calibration.
         mover: state of the mover, where it advances the pool.
+        acceptance: of the kernel's proposals, over the last hundred steps or so.
+        quantiles: of the pool in the middle of this course, at `_LEVELS`: has it settled since?
     """
 
     points: Points
     log_density: Values
     moments: Float[Array, "size size"]
     mover: AbstractState | None = None
+    acceptance: Scalar = eqx.field(default_factory=lambda: jnp.ones(()))
+    quantiles: Float[Array, "levels dim"] | None = None
 
     def rows(self, first: Int[Array, ""], count: int) -> Slice:
         """A slice of neighbours."""
@@ -92,6 +104,64 @@ def evolved(
     return Slice(points, values, rows.first), jnp.mean(moved)
 
 
+def latent_moves(
+    key: PRNGKeyArray, kernel: AbstractKernel, pool: Particles, log_density: LogDensity
+) -> tuple[Particles, Scalar]:
+    """Preconditioned Crank–Nicolson moves of the whole pool in a latent kernel's own space.
+
+        ξ' = √(1 − ρ²) ξ + ρ ε,   ε ~ N(0, I),   x' = T(ξ'),   accepted with min{1, w(x')/w(x)}
+
+    with w = p/q. They leave N(0, I) invariant and so p, whatever T is; ρ = 1 is an independent
+    proposal. Small ρ are accepted where T fits badly, and so carry particles along a valley, or out
+    into a tail, that independent proposals reach only by luck. ρ is drawn anew each time.
+
+    Returns:
+        The pool, and the share of proposals that was accepted.
+    """
+    noise, log_scale = kernel.to_noise(pool.points)
+    start = (noise, pool.points, pool.log_density, pool.log_density - log_q(noise, log_scale))
+
+    def sweep(carry: State, key: PRNGKeyArray) -> tuple[State, Scalar]:
+        noise, points, values, log_weight = carry
+        noise_key, uniform_key = jax.random.split(key)
+        share, threshold = jax.random.uniform(uniform_key, (2, len(points)))
+        new_noise = local_noise(noise, normal(noise_key, noise.shape), share)
+        new, log_scale = kernel.from_noise(new_noise)
+        new_values = log_density(new)
+        new_weight = new_values - log_q(new_noise, -log_scale)
+        finite = jnp.all(jnp.isfinite(new), axis=1) & jnp.isfinite(log_scale)
+        moves = taken(jnp.log1p(-threshold), log_ratio(new_weight, log_weight, 0.0, finite))
+        moved = (
+            jnp.where(moves[:, None], new_noise, noise),
+            jnp.where(moves[:, None], new, points),
+            jnp.where(moves, new_values, values),
+            jnp.where(moves, new_weight, log_weight),
+        )
+        return moved, jnp.mean(moves)
+
+    carry, accepted = jax.lax.scan(sweep, start, jax.random.split(key, _LATENT_SWEEPS))
+    return dataclasses.replace(pool, points=carry[1], log_density=carry[2]), jnp.mean(accepted)
+
+
+def quantiles(points: Points) -> Float[Array, "levels dim"]:
+    """Of each coordinate of a pool, on the host."""
+    return jnp.asarray(np.quantile(np.asarray(points), _LEVELS, axis=0), dtype=float)
+
+
+def drift(pool: Particles) -> float:
+    """How far the pool has moved since its quantiles were looked at, in standard errors.
+
+    Of the share of it below each of them, which is known a priori: between two modes a quantile
+    itself jumps for next to nothing.
+    """
+    if pool.quantiles is None:
+        return 0.0
+    points, levels = np.asarray(pool.points), np.asarray(_LEVELS)[:, None]
+    shares = np.mean(points[None] <= np.asarray(pool.quantiles)[:, None], axis=1)
+    error = np.sqrt(2.0 * levels * (1.0 - levels) / len(points))
+    return float(np.max(np.abs(shares - levels) / error))
+
+
 def moved_by(
     mover: AbstractMover,
     key: PRNGKeyArray,
@@ -129,6 +199,24 @@ def propose(
     new, correction = kernel.propose(real.points, noise)
     assert correction is not None
     return Proposals(new, log_density(new), correction)
+
+
+def finite(proposals: Proposals, real: Slice) -> tuple[Points, Values]:
+    """Proposals and log p there; one that overflows in a heavy tail teaches nothing."""
+    usable = jnp.all(jnp.isfinite(proposals.points), axis=1)
+    points = jnp.where(usable[:, None], proposals.points, real.points)
+    return points, jnp.where(usable, proposals.log_density, real.log_density)
+
+
+def accepted(
+    key: PRNGKeyArray, real: Slice, proposals: Proposals, ratio: Values, share: Any
+) -> Slice:
+    """The slice after one Metropolis-Hastings step, of which a share of it takes part."""
+    accept_key, share_key = jax.random.split(key)
+    moves = taken(jnp.log1p(-jax.random.uniform(accept_key, ratio.shape)), ratio)
+    moves &= jax.random.uniform(share_key, ratio.shape) < share
+    points = jnp.where(moves[:, None], proposals.points, real.points)
+    return Slice(points, jnp.where(moves, proposals.log_density, real.log_density), real.first)
 
 
 def exact_ratio(

@@ -11,7 +11,11 @@ A kernel is as good as its pool. Three questions that chains of the kernel canno
   and neither R-hat nor the acceptance shows it.
 
 The last, whether draws go everywhere that the pool is, is asked of the draws (`missed_share`).
+
+The same weights p/q tell whether chains of independent proposals need local steps between them.
 """
+
+import dataclasses
 
 import equinox as eqx
 import jax
@@ -42,29 +46,39 @@ _RARELY = 30.0
 _RARE_SHARE = 0.01
 """Of the pool, that may lie in such places."""
 
+_RARE_SHARE_LOCAL = 0.05
+"""The same where local steps take chains on from there."""
+
+_STUCK, _STUCK_SHARE, _ENOUGH_TAKEN, _LOCAL_STEPS = 0.05, 0.005, 0.4, 1
+"""A chain is stuck where it takes fewer proposals than that; of the pool so much may be so, and in
+the mean so many proposals must be taken, for chains without local steps."""
+
 _LEAST_LOST = 2
 """One stray point may be a fluke; two are a place."""
 
 
-def review(sampler: Sampler, start: np.ndarray) -> tuple[str, ...]:
-    """What is wrong with the pool, in words; nothing if nothing is.
+def review(sampler: Sampler, start: np.ndarray) -> Sampler:
+    """The sampler with what is wrong with its pool, in words, and the local steps that it needs.
 
     Args:
         sampler: trained on its target.
         start: where the mover began.
     """
     assert sampler.target is not None
+    local = 0
     try:
         found = _lost(sampler, sampler.target, start)
         if not sampler.kernel.exact:
             # Exact draws show their own discrepancy; a pool is only a means to them.
             found += _discrepancy(sampler, sampler.target)
         if sampler.kernel.tractable:
-            found += _rarely_proposed(sampler, sampler.target)
+            weights = _pool_weights(sampler, sampler.target)
+            local = _local_steps(*weights) if sampler.kernel.latent else 0
+            found += _rarely_proposed(*weights, _RARE_SHARE_LOCAL if local else _RARE_SHARE)
     except RUNTIME_ERRORS as error:
         # The kernel is trained, and worth more than this look at its pool.
         found = (f"The pool could not be checked, as the target failed: {failure(error)}",)
-    return found
+    return dataclasses.replace(sampler, warnings=(*sampler.warnings, *found), local=local)
 
 
 def lost_points(
@@ -84,7 +98,7 @@ def lost_points(
 
 def _lost(sampler: Sampler, target: AbstractTarget, start: np.ndarray) -> tuple[str, ...]:
     generator = np.random.default_rng(0)
-    pool, pool_values = np.asarray(sampler.pool), np.asarray(sampler.pool_log_density)
+    pool, pool_values = _inner_pool(sampler)
     chosen = _some(np.arange(len(pool)), 2 * _POINTS, generator)
     start = _some(start, 2 * _POINTS, generator)
     values = np.asarray(eqx.filter_jit(target.log_densities)(jnp.asarray(start, dtype=float)))
@@ -103,10 +117,20 @@ def _lost(sampler: Sampler, target: AbstractTarget, start: np.ndarray) -> tuple[
     )
 
 
+def _inner_pool(sampler: Sampler) -> tuple[np.ndarray, np.ndarray]:
+    """The pool in the coordinates without bounds, and log p there."""
+    pool, values = sampler.inward(sampler.pool), np.asarray(sampler.pool_log_density)
+    if sampler.target is not None and sampler.target.outer is not sampler.target:
+        _, less = sampler.target.outward(jnp.asarray(pool), jnp.zeros(len(pool)))
+        values = values - np.asarray(less)
+    return pool, values
+
+
 def _discrepancy(sampler: Sampler, target: AbstractTarget) -> tuple[str, ...]:
 
     chosen = _some(np.arange(len(sampler.pool)), _POINTS, np.random.default_rng(1))
-    points = np.asarray(sampler.pool[chosen], dtype=np.float64)
+    pool, pool_values = _inner_pool(sampler)
+    points = np.asarray(pool[chosen], dtype=np.float64)
     if target.differentiable:
         scores = np.asarray(eqx.filter_jit(target.gradients)(jnp.asarray(points, dtype=float)))
         usable = np.all(np.isfinite(scores), axis=1)
@@ -114,9 +138,7 @@ def _discrepancy(sampler: Sampler, target: AbstractTarget) -> tuple[str, ...]:
             return ()
         found = ksd_squared(points[usable], scores[usable].astype(np.float64))
     else:
-        found = gradient_free_ksd_squared(
-            points, np.asarray(sampler.pool_log_density, np.float64)[chosen]
-        )
+        found = gradient_free_ksd_squared(points, np.asarray(pool_values, np.float64)[chosen])
     if found.value <= DISCREPANCY_LIMIT * found.floor:
         return ()
     return (
@@ -125,20 +147,42 @@ def _discrepancy(sampler: Sampler, target: AbstractTarget) -> tuple[str, ...]:
     )
 
 
-def _rarely_proposed(sampler: Sampler, target: AbstractTarget) -> tuple[str, ...]:
-    """Where p/q is large, an independence chain stays for about that many steps."""
-    pool = _some(np.asarray(sampler.pool), 2 * _POINTS, np.random.default_rng(2))
+def _pool_weights(sampler: Sampler, target: AbstractTarget) -> tuple[np.ndarray, np.ndarray]:
+    """log p − log q at places of the pool, and at proposals."""
+    pool = _some(sampler.inward(sampler.pool), 2 * _POINTS, np.random.default_rng(2))
     points = sampler.whitening.whiten(jnp.asarray(pool, dtype=float))
-    at_pool, at_proposals = (
-        np.asarray(values)
-        for values in _log_weights(sampler.kernel, target, sampler.whitening, points)
-    )
+    found = _log_weights(sampler.kernel, target, sampler.whitening, points)
+    return np.asarray(found[0], np.float64), np.asarray(found[1], np.float64)
+
+
+def _local_steps(at_pool: np.ndarray, at_proposals: np.ndarray) -> int:
+    """How many local steps follow each independent one.
+
+    From x an independent proposal is taken with probability α(x) = E min{1, w(x')/w(x)}. None are
+    needed where proposals are mostly taken, from nearly everywhere: local steps cost time.
+    """
+    usable = at_pool[np.isfinite(at_pool)]
+    ordered = np.sort(at_proposals[at_proposals > -np.inf])
+    if not len(ordered) or not len(usable):
+        return 0
+    # E min{1, w'/w}: those above w count 1, those below w'/w.
+    below = np.searchsorted(ordered, usable)
+    sums = np.concatenate([[0.0], np.cumsum(np.exp(ordered - ordered[-1]))])
+    taken = (len(ordered) - below) + sums[below] * np.exp(ordered[-1] - usable)
+    probability = np.clip(taken / len(at_proposals), 0.0, 1.0)
+    stuck = float(np.mean(probability < _STUCK))
+    enough = float(np.mean(probability)) > _ENOUGH_TAKEN and stuck < _STUCK_SHARE
+    return 0 if enough else _LOCAL_STEPS
+
+
+def _rarely_proposed(at_pool: np.ndarray, at_proposals: np.ndarray, most: float) -> tuple[str, ...]:
+    """Where p/q is large, an independence chain stays for about that many steps."""
     finite = at_proposals[np.isfinite(at_proposals)]
     if not len(finite):
         return ()
     mean = np.logaddexp.reduce(finite) - np.log(len(at_proposals))
     share = float(np.mean(at_pool - mean > np.log(_RARELY)))
-    if share <= _RARE_SHARE:
+    if share <= most:
         return ()
     return (
         f"The kernel proposes {100 * share:.1f} % of the pool's places {_RARELY:.0f} times too "

@@ -11,6 +11,7 @@ exact Metropolis steps keep it fresh while the kernel learns; a tractable kernel
 itself, and so repairs the pool that it learns from.
 """
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from salmc.kernels.whitening import Whitening
 from salmc.learning.critic import Critic
 from salmc.learning.learner import Learner, find_kernel, learning_settings
 from salmc.learning.method import TrainingState, first_state
-from salmc.learning.particles import Particles, Values
+from salmc.learning.particles import Particles, Values, quantiles
 from salmc.learning.pool import find_mover
 from salmc.learning.self_adversarial import SelfAdversarial
 from salmc.learning.settings import LearningSettings
@@ -77,21 +78,23 @@ def sal_mc(
     """
     if not isinstance(target, AbstractTarget):
         checks.fail("target", "a target", target)
+    target = target.unbounded
     learner = Learner("sal-mc", seed, checkpoint=checkpoint, resume=resume, progress=progress)
     made = find_kernel(kernel, target.dim, learner.key(0))
     chosen = learning_settings(settings, made, has_target=True)
-    mover = find_mover(target, mover)
+    filler = find_mover(target, mover)
     if critic is None and chosen.adversarial > 0.0:
         critic = Critic(learner.key(1), target.dim)
     moves_all = chosen.pool_move == "mover"
+    steps = filler if moves_all and isinstance(filler, AbstractMover) else None
+    if moves_all and steps is None:
+        checks.fail("mover", 'one that takes steps, for `pool_move` "mover"', filler.name)
 
-    def method(whitening: Whitening) -> SelfAdversarial:
-        return SelfAdversarial(
-            made, critic, chosen, target, whitening, mover if moves_all else None
-        )
+    def method(whitening: Whitening, target: AbstractTarget) -> SelfAdversarial:
+        return SelfAdversarial(made, critic, chosen, target, whitening, steps)
 
-    details: dict[str, Any] = {"target": target.name, "mover": mover.name}
-    return learner.from_density(method, begin, mover, details, settle=not moves_all)
+    details: dict[str, Any] = {"target": target.name, "mover": filler.name}
+    return learner.from_density(method, begin, filler, details, settle=not moves_all)
 
 
 def begin(
@@ -104,6 +107,8 @@ def begin(
         mover = eqx.filter_jit(method.mover.init)(key, method.whitening.colour(points))
     size = dim + 1 if method.is_calibrated else 1
     pool = Particles(points, log_density, jnp.zeros((size, size)), mover)
+    if method.moves_in_latent_space:
+        pool = dataclasses.replace(pool, quantiles=quantiles(points))
     # x̃₀ ~ N(0, I), the first line of Algorithm 1: in whitened coordinates the pool's Gaussian.
     # NumPy on purpose: the same in JAX would compile a program for these numbers alone.
     inputs = numpy_generator(key).standard_normal((method.settings.batch, dim))

@@ -11,7 +11,7 @@
 
 With `refresh` = 1, `pool_move` = "mover" and `pool_size` = `batch` this is the algorithm to the
 letter. An exact kernel may refresh the pool by Metropolis-Hastings steps instead, and so repairs
-what it learns from (`move_exactly`). Without a target, x_t are random rows of given samples: AL-MC.
+what it learns from. Without a target, x_t are random rows of given samples: AL-MC.
 """
 
 import dataclasses
@@ -33,17 +33,21 @@ from salmc.learning.method import (
     averaged,
     descend,
     learning_rate,
+    with_memory,
 )
 from salmc.learning.mixture import mixture_move
 from salmc.learning.particles import Proposals, Slice, Values
 from salmc.learning.settings import LearningSettings
 from salmc.learning.validation import held_out_figure
-from salmc.metropolis import acceptance, mean_jump, taken
+from salmc.metropolis import acceptance, mean_jump
 from salmc.movers.base import AbstractMover
 from salmc.target import AbstractTarget, Points, Scalar
 
-_PENALTY_SHARE = 4
-"""Gradient penalties are taken on every fourth point: they cost three times the rest."""
+_ENOUGH_ACCEPTED, _LEARNED = 0.75, 0.25
+"""Of independent proposals; and the share of a course that a kernel is given to get there."""
+
+_SETTLED = 3.5
+"""Standard errors by which a pool that has settled differs from itself, at most, by chance."""
 
 
 class SelfAdversarial(AbstractMethod):
@@ -64,8 +68,6 @@ class SelfAdversarial(AbstractMethod):
     whitening: Whitening
     mover: AbstractMover | None = None
     held: Points | None = None
-
-    pool_move_name = "mixture"
 
     def step(self, state: TrainingState, key: PRNGKeyArray, data: Any = None) -> StepResult:
         del data
@@ -91,16 +93,20 @@ class SelfAdversarial(AbstractMethod):
             ratio = particles.exact_ratio(kernel, real, proposals, terms.log_proposal)
             probability = acceptance(ratio)
             figures["acceptance"] = jnp.mean(probability)
+            recent = 0.98 * state.memory.acceptance + 0.02 * figures["acceptance"]
+            state = with_memory(state, acceptance=recent)
             figures["jump"] = mean_jump(probability, real.points, proposals.points)
             if self.settings.exact_refresh:
-                state = self.move_exactly(state, real, proposals, ratio, keys[4])
+                share = self.settings.refresh_at(state.step, state.steps)
+                moved_rows = particles.accepted(keys[4], real, proposals, ratio, share)
+                state = dataclasses.replace(state, memory=state.memory.with_rows(moved_rows))
         if terms.outputs is not None:
             inputs = self.advance_chain(state, terms.outputs, keys[5])
             state = dataclasses.replace(state, inputs=inputs)
-        pool = state.memory
         if self.is_calibrated:
-            pool = pool.with_moments(real.points, state.step >= state.steps // 2)
-        return dataclasses.replace(state, memory=pool, step=state.step + 1), figures, fine
+            late = state.step >= state.steps // 2
+            state = dataclasses.replace(state, memory=state.memory.with_moments(real.points, late))
+        return dataclasses.replace(state, step=state.step + 1), figures, fine
 
     def adjust(
         self, state: TrainingState, key: PRNGKeyArray
@@ -136,18 +142,10 @@ class SelfAdversarial(AbstractMethod):
         key: PRNGKeyArray,
     ) -> tuple[TrainingState, Scalar]:
         """m updates of the critic against fresh outputs of the kernel."""
-        settings, some = self.settings, max(self.settings.batch // _PENALTY_SHARE, 1)
+        settings = self.settings
 
         def loss_of(weights: Weights, fake: Points) -> Scalar:
-            critic = self.critic_with(weights)
-            scores = critic(jnp.concatenate([real, fake]))
-            form, count = settings.adversarial_form, len(real)
-            loss = objective.adversarial_critic_loss(form, scores[:count], scores[count:])
-            if settings.penalty > 0.0:
-                loss += settings.penalty * objective.gradient_penalty(
-                    critic, real[:some], fake[:some]
-                )
-            return loss
+            return objective.critic_objective(self.critic_with(weights), real, fake, settings)
 
         def update(
             carry: tuple[Weights, Any], key: PRNGKeyArray
@@ -187,25 +185,6 @@ class SelfAdversarial(AbstractMethod):
         )
         return state, loss, terms, fine
 
-    def move_exactly(
-        self,
-        state: TrainingState,
-        real: Slice,
-        proposals: Proposals,
-        ratio: Values,
-        key: PRNGKeyArray,
-    ) -> TrainingState:
-        """The slice takes one Metropolis-Hastings step."""
-        accept_key, share_key = jax.random.split(key)
-        moves = taken(jnp.log1p(-jax.random.uniform(accept_key, ratio.shape)), ratio)
-        moves &= jax.random.uniform(share_key, ratio.shape) < self.settings.refresh_at(
-            state.step, state.steps
-        )
-        points = jnp.where(moves[:, None], proposals.points, real.points)
-        values = jnp.where(moves, proposals.log_density, real.log_density)
-        pool = state.memory.with_rows(Slice(points, values, real.first))
-        return dataclasses.replace(state, memory=pool)
-
     def advance_chain(self, state: TrainingState, outputs: Points, key: PRNGKeyArray) -> Points:
         """x̃_t: the outputs of this step, and of `extra_transitions` more."""
         outputs = jax.lax.stop_gradient(outputs)
@@ -239,7 +218,7 @@ class SelfAdversarial(AbstractMethod):
             conditions,
             state.inputs,
             self.noise(noise_key, len(state.inputs)) if self.settings.makes_outputs else None,
-            None if proposals is None else proposals[:2],
+            None if proposals is None else particles.finite(proposals, real),
         )
 
     def log_density(self, points: Points) -> Values:
@@ -254,22 +233,8 @@ class SelfAdversarial(AbstractMethod):
 
     @property
     def figure_names(self) -> tuple[str, ...]:
-        settings, tractable = self.settings, self.kernel.tractable
-        densities = settings.likelihood or settings.regression or settings.exact_refresh
-        on = {
-            "kernel_loss": True,
-            "critic_loss": settings.adversarial,
-            "adversarial": settings.adversarial,
-            "wasserstein": settings.wasserstein,
-            "decorrelation": settings.decorrelation,
-            "likelihood": tractable and densities,
-            "regression": settings.regression,
-            "velocity": settings.velocity and settings.makes_outputs,
-            "acceptance": settings.makes_proposals,
-            "jump": settings.makes_proposals and not tractable,
-            "move_acceptance": self.target is not None and self.mover is None,
-        }
-        return tuple(name for name, wanted in on.items() if wanted)
+        moves = self.target is not None and self.mover is None
+        return objective.figure_names(self.settings, self.kernel, moves)
 
     @property
     def figure_kind(self) -> str:
@@ -286,15 +251,50 @@ class SelfAdversarial(AbstractMethod):
         return float(held_out_figure(kernel, self.figure_kind, state.inputs, held, key))
 
     @property
+    def pool_move_name(self) -> str:  # type: ignore[override]
+        return "latent" if self.moves_in_latent_space else "mixture"
+
+    @property
+    def moves_in_latent_space(self) -> bool:
+        """Whether an exact kernel moves the whole pool in its own space now and then."""
+        settings = self.settings
+        return settings.exact_refresh and settings.latent_every > 0 and self.kernel.latent
+
+    @property
     def pool_move_every(self) -> int:
+        if self.moves_in_latent_space:
+            return self.settings.latent_every
         has_moves = self.target is not None and self.mover is None
         return self.settings.mixture_every if has_moves and self.settings.mixture_components else 0
 
+    def wants_pool_move(self, state: TrainingState) -> bool:
+        # Where independent proposals are nearly all accepted, local ones have nothing to add.
+        few = (state.memory.acceptance < _ENOUGH_ACCEPTED) & (state.step >= _LEARNED * state.steps)
+        return not self.moves_in_latent_space or bool(few)
+
     def move_pool(self, state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Scalar]:
-        """The mixture's independence move over the whole pool."""
-        pool, components = state.memory, self.settings.mixture_components
-        points, values, accepted = mixture_move(
-            key, pool.points, pool.log_density, self.log_density, components
-        )
-        pool = dataclasses.replace(pool, points=points, log_density=values)
+        """Latent moves of an exact kernel, or the mixture's independence move; the whole pool."""
+        pool = state.memory
+        if self.moves_in_latent_space:
+            kernel = self.kernel_with(state.average)
+            pool, accepted = particles.latent_moves(key, kernel, pool, self.log_density)
+        else:
+            points, values, accepted = mixture_move(
+                key,
+                pool.points,
+                pool.log_density,
+                self.log_density,
+                self.settings.mixture_components,
+            )
+            pool = dataclasses.replace(pool, points=points, log_density=values)
         return dataclasses.replace(state, memory=pool), accepted
+
+    def remembers(self, state: TrainingState) -> TrainingState:
+        if state.memory.quantiles is None:
+            return state
+        return with_memory(state, quantiles=particles.quantiles(state.memory.points))
+
+    def goes_on(self, state: TrainingState, courses: int) -> bool:
+        """While the pool has not settled: what the kernel learns from is not yet the target."""
+        more = self.moves_in_latent_space and courses < self.settings.courses
+        return more and particles.drift(state.memory) > _SETTLED

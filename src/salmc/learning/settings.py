@@ -33,6 +33,9 @@ _FEW_DIMENSIONS = 4
 _MANY_DIMENSIONS = 20
 """Above this, twice the steps."""
 
+_VERY_MANY = 30
+"""Above this, smaller steps, fewer of them, a larger pool and more patience."""
+
 _VELOCITY = 0.16
 """For each coordinate, of volume-preserving kernels: acceptance falls with |v'|² as a whole, of
 which the loss has the mean. With one weight for all dimensions, proposals in many of them would
@@ -171,6 +174,9 @@ class LearningSettings(PoolSettings):
         mixture_components: of the mixture whose independence move carries particles between
             modes; 0 for no such move.
         mixture_every: steps between these moves.
+        latent_every: steps between moves of the whole pool in the space of an exact kernel that has
+            one, where independent proposals are often refused; 0 for none.
+        courses: at most so many times `steps`, while the pool has not settled.
         calibrate: match the chain's mean and covariance to the pool's in the end, for kernels
             that have a calibration.
     """
@@ -192,6 +198,8 @@ class LearningSettings(PoolSettings):
     pool_move: str = "exact"
     mixture_components: int = 8
     mixture_every: int = 500
+    latent_every: int = 100
+    courses: int = 4
     calibrate: bool = True
 
     def __post_init__(self) -> None:
@@ -200,8 +208,8 @@ class LearningSettings(PoolSettings):
         self.check_numbers(*weights, "velocity", "decorrelation", "refresh_end", at_least=0.0)
         self.check_numbers("huber", above=0.0)
         self.check_numbers("regression_start", "refresh", at_least=0.0, at_most=1.0)
-        self.check_integers("mixture_every", least=1)
-        self.check_integers("mixture_components", "extra_transitions", least=0)
+        self.check_integers("mixture_every", "courses", least=1)
+        self.check_integers("mixture_components", "extra_transitions", "latent_every", least=0)
         for name in ("exact_refresh", "calibrate"):
             if not isinstance(getattr(self, name), bool):
                 checks.fail(name, "True or False", getattr(self, name))
@@ -216,7 +224,7 @@ class LearningSettings(PoolSettings):
             )
 
     def traced(self) -> "LearningSettings":
-        return super().traced().replace(mixture_every=1)
+        return super().traced().replace(mixture_every=1, courses=1)
 
     @property
     def makes_proposals(self) -> bool:
@@ -267,10 +275,12 @@ def default_settings(
         likelihood=1.0,
         regression=1.0,
         # The last hundredths of acceptance come late, and points where chains stick go with them.
-        steps=1000 if dim <= _MANY_DIMENSIONS else 2000,
+        steps=2000 if _MANY_DIMENSIONS < dim <= _VERY_MANY else 1000,
         batch=512 if dim <= _FEW_DIMENSIONS else 256,
+        # The covariance of a pool errs by √(dim / size).
+        pool_size=4096 if dim <= _VERY_MANY else 8192,
         # In many dimensions larger steps leave noise in the splines that costs acceptance.
-        learning_rate=3e-3 if dim <= _FEW_DIMENSIONS else 5e-4,
+        learning_rate=3e-3 if dim <= _FEW_DIMENSIONS else 5e-4 if dim <= _VERY_MANY else 2e-4,
         momentum=0.9,
         warmup=0.05,
         final_rate=0.01,
@@ -279,5 +289,7 @@ def default_settings(
         refresh=1.0,
         exact_refresh=True,
         mixture_components=0,
-        patience=4,
+        # Local moves are short in many dimensions, and NUTS has been there before.
+        latent_every=100 if dim <= _VERY_MANY else 0,
+        patience=4 if dim <= _VERY_MANY else 8,
     )

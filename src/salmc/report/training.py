@@ -21,6 +21,7 @@ LOSSES = {
 ACCEPTANCES = {
     "acceptance": "proposals of the kernel",
     "mixture_acceptance": "jumps between modes",
+    "latent_acceptance": "local moves of the pool",
     "move_acceptance": "moves of the pool",
 }
 _RESOLUTION = 1e-3

@@ -14,8 +14,10 @@ w_j / W, W = Σ w, and taken with probability
     min{1, W / (W − w_j + w(x))}
 
 which is exact for every k (multiple-try Metropolis with independent proposals), and the rule of
-`salmc.metropolis` for k = 1. A kernel without a correction leaves it out, min{1, p(x') / p(x)}: the
-ratio that the paper reports, which is not exact unless its q happens to be symmetric.
+`salmc.metropolis` for k = 1. Each such step may be followed by local ones in the kernel's latent
+space (`local_steps`): a chain that is where q is far too small need not wait there for a proposal
+of its weight. A kernel without a correction leaves it out, min{1, p(x') / p(x)}: the ratio that the
+paper reports, which is not exact unless its q happens to be symmetric.
 
 Reference: Liu, Liang and Wong, "The multiple-try method and local optimization in Metropolis
 sampling", JASA 2000; Martino, "A review of multiple try MCMC", 2018.
@@ -30,7 +32,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.noise import step_keys, step_noise
+from salmc.kernels.noise import log_q, step_keys, step_noise
 from salmc.kernels.whitening import Whitening
 from salmc.metropolis import log_ratio, taken
 from salmc.target import AbstractTarget, Point, Points
@@ -47,6 +49,8 @@ class ChainState(NamedTuple):
     log_density: Float[Array, "*chains"]
     log_weight: Float[Array, "*chains"]
     """log p − log q; only kernels that do not look at the state use it."""
+    noise: Float[Array, "*chains noise_dim"]
+    """ξ with T(ξ) = x, where there are local steps; empty elsewhere."""
 
 
 class Steps(NamedTuple):
@@ -57,6 +61,21 @@ class Steps(NamedTuple):
     accepted: Bool[Array, "*steps chains"]
     """Without a Metropolis step, whether the proposal was finite."""
     invalid: Int[Array, ""]
+    """Proposals that were not finite."""
+
+
+class Ahead(NamedTuple):
+    """Independent proposals of many steps: of each the point that was picked from its tries."""
+
+    points: Float[Array, "*steps chains dim"]
+    noise: Float[Array, "*steps chains noise_dim"]
+    log_density: Float[Array, "*steps chains"]
+    log_weight: Float[Array, "*steps chains"]
+    total: Float[Array, "*steps chains"]
+    """log W, of all tries."""
+    others: Float[Array, "*steps chains"]
+    """log (W − w), without the one that was picked."""
+    invalid: Array
     """Proposals that were not finite."""
 
 
@@ -79,6 +98,7 @@ class Transition(eqx.Module):
             step, and log densities are NaN.
         metropolis: whether proposals may be rejected.
         tries: proposals for each step, of which one may be taken; independent kernels only.
+        local: local steps after each step; latent kernels only.
         densities: whether forward passes find the log density of each draw; NaN if not.
     """
 
@@ -87,11 +107,13 @@ class Transition(eqx.Module):
     target: AbstractTarget | None
     metropolis: bool = eqx.field(static=True, default=True)
     tries: int = eqx.field(static=True, default=1)
+    local: int = eqx.field(static=True, default=0)
     densities: bool = eqx.field(static=True, default=False)
 
     def init(self, position: Point) -> ChainState:
         """The state of a chain that begins at a position, in the target's own coordinates."""
-        return _only(self.start(self.whitening.whiten(position)[None]))
+        inside = position if self.target is None else self.target.inward(position)
+        return _only(self.start(self.whitening.whiten(inside)[None]))
 
     def step(self, key: PRNGKeyArray, state: ChainState) -> tuple[ChainState, Info]:
         """One step of one chain."""
@@ -101,12 +123,17 @@ class Transition(eqx.Module):
 
     def start(self, points: Points) -> ChainState:
         """The state of chains at whitened points; densities only for a Metropolis step."""
-        nothing = jnp.zeros(len(points))
+        nothing, no_noise = jnp.zeros(len(points)), jnp.zeros((len(points), 0))
         if not self.metropolis:
-            return ChainState(points, nothing, nothing)
-        log_p = self._log_density(points)
-        log_q = self.kernel.log_densities(points, points) if self.kernel.independent else nothing
-        return ChainState(points, log_p, log_p - log_q)
+            return ChainState(points, nothing, nothing, no_noise)
+        log_p = self.log_densities(points)
+        if self.local:
+            noise, log_scale = self.kernel.to_noise(points)
+            return ChainState(points, log_p, log_p - log_q(noise, log_scale), noise)
+        log_proposal = nothing
+        if self.kernel.independent:
+            log_proposal = self.kernel.log_densities(points, points)
+        return ChainState(points, log_p, log_p - log_proposal, no_noise)
 
     def block(
         self,
@@ -120,22 +147,32 @@ class Transition(eqx.Module):
 
     def positions(self, state: ChainState) -> Float[Array, "*chains dim"]:
         """Where chains are, in the target's own coordinates."""
-        return self.whitening.colour(state.points)
+        points = self.whitening.colour(state.points)
+        return points if self.target is None else self.target.outward(points, state.log_density)[0]
 
     def _steps(
         self, state: ChainState, keys: Key[Array, "steps chains"]
     ) -> tuple[ChainState, Steps]:
-        rows = self.tries + 1 if self.tries > 1 else 1
-        noise, log_uniform = step_noise(keys, self.tries * self.kernel.noise_dim, rows)
+        rows = (self.tries + 1 if self.tries > 1 else 1) + 2 * self.local
+        size = (self.tries + self.local) * self.kernel.noise_dim
+        noise, log_uniform = step_noise(keys, size, rows)
         if not self.metropolis:
             state, steps = self._forward(state, noise)
+        elif self.local:
+            from salmc.sampling.local_steps import with_local_steps
+
+            state, steps = with_local_steps(self, state, noise, log_uniform)
         elif self.kernel.independent:
             state, steps = self._independence(state, noise, log_uniform)
         else:
             state, steps = self._hastings(state, noise, log_uniform[..., 0])
-        return state, steps._replace(positions=self.whitening.colour(steps.positions))
+        points, values = self.whitening.colour(steps.positions), steps.log_density
+        if self.target is not None:
+            points, values = self.target.outward(points, values)
+        return state, steps._replace(positions=points, log_density=values)
 
-    def _log_density(self, points: Points) -> Float[Array, " n"]:
+    def log_densities(self, points: Points) -> Float[Array, " n"]:
+        """log p at whitened points; NaN where nobody asks for it."""
         if self.target is None or not (self.metropolis or self.densities):
             return jnp.full(len(points), jnp.nan)
         return self.target.log_densities(self.whitening.colour(points))
@@ -153,7 +190,7 @@ class Transition(eqx.Module):
             return points, (points, valid)
 
         last, (points, valid) = jax.lax.scan(step, state.points, inputs)
-        values = self._log_density(points.reshape(-1, points.shape[-1])).reshape(valid.shape)
+        values = self.log_densities(points.reshape(-1, points.shape[-1])).reshape(valid.shape)
         return state._replace(points=last), Steps(points, values, valid, jnp.sum(~valid))
 
     def _hastings(
@@ -173,12 +210,11 @@ class Transition(eqx.Module):
             if correction is None:
                 correction = jnp.zeros(len(new))
             valid &= correction < jnp.inf
-            log_p = self._log_density(new)
+            log_p = self.log_densities(new)
             accepted = taken(log_uniform, log_ratio(log_p, state.log_density, correction, valid))
-            state = ChainState(
-                jnp.where(accepted[:, None], new, state.points),
-                jnp.where(accepted, log_p, state.log_density),
-                state.log_weight,
+            state = state._replace(
+                points=jnp.where(accepted[:, None], new, state.points),
+                log_density=jnp.where(accepted, log_p, state.log_density),
             )
             return state, (state.points, state.log_density, accepted, jnp.sum(~valid))
 
@@ -192,18 +228,7 @@ class Transition(eqx.Module):
         log_uniform: Float[Array, "steps chains rows"],
     ) -> tuple[ChainState, Steps]:
         """All proposals of all steps in one batch, then the accept scan."""
-        steps, chains, tries = *noise.shape[:2], self.tries
-        noise = noise.reshape(steps, chains * tries, -1)
-        new, log_q = self.kernel.propose_ahead(noise)
-        log_p = self._log_density(new.reshape(-1, new.shape[-1])).reshape(log_q.shape)
-        valid = jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(log_q)
-        log_w = jnp.where(valid, log_p - log_q, -jnp.inf)
-        new = new.reshape(steps, chains, tries, -1)
-        log_p, log_w = (values.reshape(steps, chains, tries) for values in (log_p, log_w))
-        total, picked = _pick(log_w, log_uniform[..., 1:])
-        others = jax.nn.logsumexp(jnp.where(jnp.arange(tries) == picked, -jnp.inf, log_w), -1)
-        point = jnp.take_along_axis(new, picked[..., None], axis=2)[:, :, 0]
-        point_p, point_w = (jnp.take_along_axis(v, picked, axis=2)[..., 0] for v in (log_p, log_w))
+        ahead, steps = self.ahead(noise, log_uniform[..., 1:]), len(noise)
 
         def step(
             carry: tuple[Array, Array], inputs: tuple[Array, ...]
@@ -219,18 +244,40 @@ class Transition(eqx.Module):
         # The scan, whose every step costs more than its arithmetic, only finds at which step the
         # point of each chain was proposed; 0 is where it began.
         numbers = jnp.arange(1, steps + 1)
-        inputs = (numbers, point_w, total, others, log_uniform[..., 0])
+        inputs = (numbers, ahead.log_weight, ahead.total, ahead.others, log_uniform[..., 0])
         start = (state.log_weight, jnp.zeros(state.log_weight.shape, numbers.dtype))
         (log_weight, _), (origin, accepted) = jax.lax.scan(step, start, inputs)
         points, values = (
-            jnp.take_along_axis(jnp.concatenate([first[None], ahead]), rows, axis=0)
-            for first, ahead, rows in (
-                (state.points, point, origin[..., None]),
-                (state.log_density, point_p, origin),
+            jnp.take_along_axis(jnp.concatenate([first[None], later]), rows, axis=0)
+            for first, later, rows in (
+                (state.points, ahead.points, origin[..., None]),
+                (state.log_density, ahead.log_density, origin),
             )
         )
-        state = ChainState(points[-1], values[-1], log_weight)
-        return state, Steps(points, values, accepted, jnp.sum(~valid))
+        state = ChainState(points[-1], values[-1], log_weight, state.noise)
+        return state, Steps(points, values, accepted, ahead.invalid)
+
+    def ahead(
+        self,
+        noise: Float[Array, "steps chains tries_noise"],
+        log_uniform: Float[Array, "steps chains rows"],
+    ) -> "Ahead":
+        """The proposals of all steps in one batch, and of each step's the one that is picked."""
+        steps, chains, tries = *noise.shape[:2], self.tries
+        noise = noise.reshape(steps, chains * tries, -1)
+        new, log_proposal = self.kernel.propose_ahead(noise)
+        log_p = self.log_densities(new.reshape(-1, new.shape[-1])).reshape(log_proposal.shape)
+        valid = jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(log_proposal)
+        log_w = jnp.where(valid, log_p - log_proposal, -jnp.inf)
+        new, noise = (a.reshape(steps, chains, tries, -1) for a in (new, noise))
+        log_p, log_w = (values.reshape(steps, chains, tries) for values in (log_p, log_w))
+        total, picked = _pick(log_w, log_uniform)
+        others = jax.nn.logsumexp(jnp.where(jnp.arange(tries) == picked, -jnp.inf, log_w), -1)
+        point, point_noise = (
+            jnp.take_along_axis(a, picked[..., None], axis=2)[:, :, 0] for a in (new, noise)
+        )
+        point_p, point_w = (jnp.take_along_axis(v, picked, axis=2)[..., 0] for v in (log_p, log_w))
+        return Ahead(point, point_noise, point_p, point_w, total, others, jnp.sum(~valid))
 
 
 def _pick(

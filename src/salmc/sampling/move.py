@@ -1,5 +1,6 @@
 """`move`: move particles for a number of steps and keep what they did as `Draws`."""
 
+import dataclasses
 import time
 from typing import Any
 
@@ -12,8 +13,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from salmc import checks
 from salmc.errors import TargetError
 from salmc.movers.advance import advance
-from salmc.movers.base import AbstractMover
-from salmc.movers.start import check_at, find_start
+from salmc.movers.base import AbstractMover, check_at
+from salmc.movers.start import find_start
 from salmc.programs import RUNTIME_ERRORS, failure
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.draws import Draws
@@ -55,6 +56,7 @@ def move(
         burn_in = 0.5 if mover.kind == "chains" else 0.0
     checks.real("burn_in", burn_in, at_least=0.0, at_most=0.99)
     start_key, init_key, step_key = jax.random.split(jax.random.key(seed), 3)
+    mover = dataclasses.replace(mover, target=mover.target.unbounded)
     start = starting_particles(mover.target, particles, start_key)
     stride = max(1, -(-steps // keep))
 
@@ -96,13 +98,16 @@ def move(
     seconds = time.perf_counter() - compiled
     if not positions:
         raise TargetError(warnings[0])
+    points, values = mover.target.outward(
+        jnp.asarray(np.stack(positions, 1)), jnp.asarray(np.stack(log_density, 1))
+    )
     return Draws(
-        positions=np.stack(positions, axis=1),
-        log_density=np.stack(log_density, axis=1),
+        positions=np.asarray(points),
+        log_density=np.asarray(values),
         seconds=seconds,
         kind=mover.kind,
         method=mover.name,
-        target=mover.target,
+        target=mover.target.outer,
         settings={
             "particles": len(start),
             "steps": steps,
@@ -132,6 +137,7 @@ def starting_particles(
             checks.fail("particles", expectation, f"shape {start.shape}")
         if not np.all(np.isfinite(start)):
             checks.fail("particles", "finite everywhere", "NaN or infinite entries")
+        start = target.inward(start)
     check_at(target, start)
     return start
 

@@ -20,9 +20,8 @@ from salmc.kernels.whitening import Whitening
 from salmc.programs import RUNTIME_ERRORS, compiled, failure
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.chains import ChainState, Transition
-from salmc.sampling.draws import Draws
+from salmc.sampling.draws import Draws, Tally
 from salmc.sampling.executor import AbstractExecutor, ChainRun
-from salmc.sampling.tally import Tally
 from salmc.target import AbstractTarget, Points
 
 if TYPE_CHECKING:
@@ -38,9 +37,10 @@ class Sampler:
 
     Attributes:
         kernel: the transition, in whitened coordinates.
-        target: what it was trained on; None where that could not be found again.
+        target: what it was trained on, in coordinates without bounds; None where that could not be
+            found again.
         whitening: the map to whitened coordinates.
-        pool: (n, dim) in the target's coordinates: where chains start, and what verdicts compare
+        pool: (n, dim) in the user's coordinates: where chains start, and what verdicts compare
             with.
         method: how it was trained.
         settings: of the training, as JSON values.
@@ -48,6 +48,7 @@ class Sampler:
         seconds: of training, by part.
         warnings: what went wrong in training, in words; draws carry them on.
         pool_log_density: (n,) log p at the pool, where it is known.
+        local: local steps after each independent one, where training found that chains need them.
     """
 
     kernel: AbstractKernel
@@ -60,8 +61,11 @@ class Sampler:
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     pool_log_density: np.ndarray | None = None
+    local: int = 0
 
     def __post_init__(self) -> None:
+        if self.target is not None:
+            object.__setattr__(self, "target", self.target.unbounded)
         dim, pool = self.kernel.dim, np.asarray(self.pool)
         if pool.ndim != 2 or pool.shape[1] != dim or len(pool) < 1:
             checks.fail("pool", f"an array of shape (n, {dim})", f"shape {pool.shape}")
@@ -131,7 +135,7 @@ class Sampler:
             seconds=time.perf_counter() - began,
             accepted=accepted[:, : tally.draws] if exact else None,
             method=self.method,
-            target=self.target,
+            target=None if self.target is None else self.target.outer,
             settings={**settings, "training": self.settings},
             compile_seconds=compile_seconds,
             seen=self.seen(),
@@ -178,7 +182,8 @@ class Sampler:
                 "A Metropolis step needs the log density, and this kernel was loaded without its "
                 "target: pass target=… when loading it."
             )
-        return Transition(self.kernel, self.whitening, self.target, metropolis, tries)
+        local = self.local if metropolis and self.kernel.latent else 0
+        return Transition(self.kernel, self.whitening, self.target, metropolis, tries, local)
 
     def begin(
         self,
@@ -203,7 +208,14 @@ class Sampler:
         transition = dataclasses.replace(transition, densities=densities)
         # Of JAX's generators, Threefry alone gives the same numbers for a key in every batch.
         start_key, chain_key = jax.random.split(jax.random.key(seed, impl="threefry2x32"))
-        points = _starting_points(self.whitening, np.asarray(self.pool), chains, start, start_key)
+        given = None if start is None or isinstance(start, str) else self.inward(start)
+        points = _starting_points(
+            self.whitening,
+            self.inward(self.pool),
+            chains,
+            start if given is None else given,
+            start_key,
+        )
         try:
             state = _start(transition, points)
             values = np.asarray(state.log_density)
@@ -222,6 +234,7 @@ class Sampler:
             "seed": seed,
             "metropolis": transition.metropolis,
             "tries": tries,
+            "local": transition.local,
             "start": "pool" if start is None else start if isinstance(start, str) else "given",
             "kernel": self.kernel.name,
             "exact": transition.metropolis and self.kernel.exact,
@@ -233,6 +246,12 @@ class Sampler:
         if len(pool) <= _SEEN_POINTS:
             return pool
         return pool[np.sort(np.random.default_rng(0).permutation(len(pool))[:_SEEN_POINTS])]
+
+    def inward(self, points: Any) -> np.ndarray:
+        """Points of the user's target in the coordinates without bounds."""
+        if self.target is None or self.target.outer is self.target:
+            return np.asarray(points)
+        return np.asarray(self.target.inward(jnp.asarray(points, dtype=float)))
 
     @property
     def title(self) -> str:

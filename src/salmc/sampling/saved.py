@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from salmc.bounds import Bounds, Unbounded
 from salmc.errors import OutputError
 from salmc.kernels.whitening import Whitening
 from salmc.sampling.kernel_file import damaged, read_kernel, write_kernel
@@ -25,11 +26,21 @@ def save_sampler(sampler: Sampler, path: str | Path) -> Path:
     arrays = {f"whitening/{name}": getattr(sampler.whitening, name) for name in _WHITENING}
     if sampler.pool_log_density is not None:
         arrays[_POOL_VALUES] = sampler.pool_log_density
-    return write_trained(path, sampler, {**arrays, "pool": pool}, _described(sampler.target, pool))
+    bounds = getattr(sampler.target, "bounds", None)
+    if bounds is not None:
+        arrays |= {"bounds/lower": bounds.lower, "bounds/upper": bounds.upper}
+    target = _described(None if sampler.target is None else sampler.target.outer, pool)
+    return write_trained(
+        path, sampler, {**arrays, "pool": pool}, target, {"local": int(sampler.local)}
+    )
 
 
 def write_trained(
-    path: str | Path, sampler: Any, arrays: dict[str, Any], target: dict[str, Any]
+    path: str | Path,
+    sampler: Any,
+    arrays: dict[str, Any],
+    target: dict[str, Any],
+    more: dict[str, Any] | None = None,
 ) -> Path:
     """Write the kernel of a sampler, of whatever it samples, and the record of its training."""
     header = {
@@ -38,6 +49,7 @@ def write_trained(
         "seconds": {name: float(value) for name, value in sampler.seconds.items()},
         "target": target,
         "warnings": list(sampler.warnings),
+        **(more or {}),
     }
     history = {f"{_HISTORY}{name}": np.asarray(value) for name, value in sampler.history.items()}
     return write_kernel(path, sampler.kernel, header, {**history, **arrays})
@@ -78,6 +90,9 @@ def load(path: str | Path, target: AbstractTarget | None = None) -> Sampler:
         pool = arrays["pool"]
         if target is None:
             target = _built_in(header["target"], pool)
+        if target is not None and target.unbounded is target and "bounds/lower" in arrays:
+            found = (jnp.asarray(arrays[f"bounds/{name}"]) for name in ("lower", "upper"))
+            target = Unbounded(target, Bounds(*found))
         return Sampler(
             kernel=kernel,
             target=target,
@@ -85,6 +100,7 @@ def load(path: str | Path, target: AbstractTarget | None = None) -> Sampler:
             pool=pool,
             method=header["method"],
             pool_log_density=arrays.get(_POOL_VALUES),
+            local=int(header.get("local", 0)),
             **training_of(header, arrays),
         )
 

@@ -16,12 +16,11 @@ import numpy as np
 
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.atomic import check_place, new_folder
-from salmc.sampling.draws import Draws
+from salmc.sampling.draws import Draws, Tally
 from salmc.sampling.executor import AbstractExecutor
 from salmc.sampling.growing_store import GrowingStore
 from salmc.sampling.running import RunningMoments, Thinning
 from salmc.sampling.sampler import Sampler
-from salmc.sampling.tally import Tally
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -80,7 +79,7 @@ def sample_to(
     )
     common = {
         "method": sampler.method,
-        "target": sampler.target,
+        "target": None if sampler.target is None else sampler.target.outer,
         "settings": {**settings, "training": sampler.settings},
         "compile_seconds": time.perf_counter() - began,
     }

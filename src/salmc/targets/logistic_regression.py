@@ -8,7 +8,8 @@ points cost one product and the gradients one more:
 
     log p = −|w|²/(2s²) − Σᵢ softplus(−(A w)ᵢ),   ∇ log p = −w/s² + Aᵀ σ(−A w)
 
-A minibatch takes some rows and weighs them by N/n: an unbiased view, as in `Posterior`.
+A minibatch takes some rows and weighs them by N/n: an unbiased view, as in `Posterior`. Sums over
+many data at many points go over the data in chunks: memory does not grow with their number.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from salmc import checks
 from salmc.datasets import tables
 from salmc.datasets.tables import Standardisation
 from salmc.target import AbstractTarget, Point, Points, Scalar, zero_where_invalid
-from salmc.targets.posterior import random_subset
+from salmc.targets.posterior import random_subset, sum_over_chunks
 
 BATCH_SIZE = 64
 """Data in a minibatch, as in the paper."""
@@ -139,13 +140,19 @@ class LogisticRegression(AbstractTarget):
         return likelihood - 0.5 * jnp.sum((x / self.prior_scale) ** 2)
 
     def log_densities(self, points: Points) -> Float[Array, " n"]:
-        likelihood = -self.weight * jnp.sum(_softplus(-(points @ self.signed_rows.T)), axis=1)
+        def part(rows: Array) -> Array:
+            return jnp.sum(_softplus(-(points @ rows.T)), axis=1)
+
+        likelihood = -self.weight * sum_over_chunks(part, self.signed_rows, len(points))
         prior = -0.5 * jnp.sum((points / self.prior_scale) ** 2, axis=1)
         return zero_where_invalid(likelihood + prior)
 
     def gradients(self, points: Points) -> Points:
-        doubts = _sigmoid(-(points @ self.signed_rows.T))
-        return self.weight * (doubts @ self.signed_rows) - points / self.prior_scale**2
+        def part(rows: Array) -> Array:
+            return _sigmoid(-(points @ rows.T)) @ rows
+
+        slope = sum_over_chunks(part, self.signed_rows, len(points))
+        return self.weight * slope - points / self.prior_scale**2
 
     def minibatch(self, key: PRNGKeyArray) -> "LogisticRegression":
         if self.batch_size is None or self.batch_size == self.size:

@@ -6,6 +6,8 @@ A minibatch S of n data, drawn without replacement, gives an unbiased view of it
 gradient, the ∇Ũ in eq. 1 of the paper:
 
     log p̃(x) = log prior(x) + N/n · Σ_{i ∈ S} log likelihood(datumᵢ | x)
+
+Sums at many points go over the data in chunks: memory does not grow with the number of data.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +20,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from salmc import checks
 from salmc.errors import TargetError
-from salmc.target import AbstractTarget, Point, Scalar
+from salmc.target import AbstractTarget, Point, Points, Scalar, zero_where_invalid
+
+MOST_AT_ONCE = 2**24
+"""Numbers for pairs of a point and a datum at once: 64 MB in single precision."""
 
 
 class Posterior(AbstractTarget):
@@ -93,6 +98,24 @@ class Posterior(AbstractTarget):
         likelihoods = jax.vmap(self.log_likelihood, in_axes=(None, 0))(x, self.data)
         return self.log_prior(x) + self.weight * jnp.sum(likelihoods)
 
+    def log_densities(self, points: Points) -> Float[Array, " n"]:
+        def part(data: PyTree) -> Array:
+            each = jax.vmap(self.log_likelihood, in_axes=(None, 0))
+            return jnp.sum(jax.vmap(each, in_axes=(0, None))(points, data), axis=1)
+
+        likelihood = self.weight * sum_over_chunks(part, self.data, len(points))
+        return zero_where_invalid(jax.vmap(self.log_prior)(points) + likelihood)
+
+    def gradients(self, points: Points) -> Points:
+        def part(data: PyTree) -> Array:
+            def likelihood(x: Point) -> Scalar:
+                return jnp.sum(jax.vmap(self.log_likelihood, in_axes=(None, 0))(x, data))
+
+            return jax.vmap(jax.grad(likelihood))(points)
+
+        slope = sum_over_chunks(part, self.data, len(points))
+        return jax.vmap(jax.grad(self.log_prior))(points) + self.weight * slope
+
     def minibatch(self, key: PRNGKeyArray) -> "Posterior":
         if self.batch_size is None or self.batch_size == self.size:
             return self
@@ -121,6 +144,33 @@ class Posterior(AbstractTarget):
                     f"The `{label}` of `{self.name}` must return a scalar, the log density {of}. "
                     f"Got {type(value).__name__ if shape is None else f'shape {shape}'} instead."
                 )
+
+
+def sum_over_chunks(part: Callable[[PyTree], Array], data: PyTree, points: int) -> Array:
+    """Σ part(chunk) over chunks of the data that keep points × data within a bound.
+
+    Args:
+        part: some of the data ↦ its part of a sum over all of them.
+        data: a tree of arrays with a common leading axis.
+        points: how many points `part` has, for each of which it holds a number for each datum.
+    """
+    total = jax.tree.leaves(data)[0].shape[0]
+    length = max(1, MOST_AT_ONCE // max(points, 1))
+    if total <= length:
+        return part(data)
+    whole, rest = divmod(total, length)
+
+    def chunk(first: Array) -> Array:
+        return part(
+            jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, first, length), data)
+        )
+
+    shape = jax.eval_shape(chunk, jnp.zeros((), int))
+    first = jnp.zeros(shape.shape, shape.dtype)
+    summed = jax.lax.fori_loop(0, whole, lambda i, sofar: sofar + chunk(i * length), first)
+    if rest:
+        summed = summed + part(jax.tree.map(lambda leaf: leaf[whole * length :], data))
+    return summed
 
 
 def random_subset(key: PRNGKeyArray, total: int, size: int) -> Int[Array, " size"]:

@@ -1,0 +1,146 @@
+"""Bounded coordinates: the same target where all of R^d is allowed, by a smooth map of each.
+
+    a < x         x = a + eʸ                 dx/dy = eʸ
+    x < b         x = b − eʸ                 dx/dy = eʸ
+    a < x < b     x = a + (b − a) σ(y)       dx/dy = (b − a) σ(y) σ(−y)
+    elsewhere     x = y
+
+    log p_Y(y) = log p_X(x(y)) + Σ log |dx/dy|
+
+Movers and kernels know y alone; `outward` undoes the map for all that people see.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from salmc import checks
+from salmc.target import AbstractTarget, Point, Points, Scalar, zero_where_invalid
+
+_INSIDE = 1e-6
+"""Points on an edge are taken to lie this share of the way inside, where y is finite."""
+
+
+class Bounds(eqx.Module):
+    """A lower and an upper bound of each coordinate; −inf and inf where there is none."""
+
+    lower: Float[Array, " dim"]
+    upper: Float[Array, " dim"]
+
+    @classmethod
+    def of(cls, bounds: Any, dim: int) -> "Bounds":
+        """From `dim` pairs (lower, upper), in which None stands for no bound.
+
+        Raises:
+            ArgumentError: if they are not such pairs, or none lies between two of them.
+        """
+        expectation = f"{dim} pairs (lower, upper), with None for no bound"
+        try:
+            pairs = [tuple(pair) for pair in bounds]
+            limits = [
+                (-np.inf if low is None else float(low), np.inf if high is None else float(high))
+                for low, high in pairs
+            ]
+        except (TypeError, ValueError):
+            checks.fail("bounds", expectation, bounds)
+        if len(limits) != dim:
+            checks.fail("bounds", expectation, bounds)
+        lower, upper = np.array(limits).T
+        if not np.all(lower < upper):
+            checks.fail("bounds", "such that each lower one is below its upper one", bounds)
+        return cls(jnp.asarray(lower, dtype=float), jnp.asarray(upper, dtype=float))
+
+    def contain(self, x: Float[Array, "*n dim"]) -> Bool[Array, "*n"]:
+        """Whether points lie within, edges excluded."""
+        return jnp.all((x > self.lower) & (x < self.upper), axis=-1)
+
+    def outward(self, y: Float[Array, "*n dim"]) -> tuple[Array, Array]:
+        """x, and Σ log |dx/dy|."""
+        below, above = jnp.isfinite(self.lower), jnp.isfinite(self.upper)
+        low, high = jnp.where(below, self.lower, 0.0), jnp.where(above, self.upper, 1.0)
+        both = below & above
+        width = jnp.where(both, high - low, 1.0)
+        # From the nearer edge: a + (b − a) σ(y) would lose all digits near a b that is far from 0.
+        share = jax.nn.sigmoid(-jnp.abs(y))
+        inner = jnp.where(y < 0, low + width * share, high - width * share)
+        growth = jnp.exp(jnp.where(both, 0.0, y))
+        x = jnp.where(both, inner, jnp.where(below, low + growth, high - growth))
+        log_slope = jnp.where(both, jnp.log(width) + _log_logistic(y), y)
+        free = ~below & ~above
+        return jnp.where(free, y, x), jnp.sum(jnp.where(free, 0.0, log_slope), axis=-1)
+
+    def inward(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
+        """y, of points within."""
+        below, above = jnp.isfinite(self.lower), jnp.isfinite(self.upper)
+        low, high = jnp.where(below, self.lower, 0.0), jnp.where(above, self.upper, 1.0)
+        least = _INSIDE * jnp.where(below & above, high - low, 1.0)
+        from_low, from_high = jnp.maximum(x - low, least), jnp.maximum(high - x, least)
+        y = jnp.where(
+            below & above,
+            jnp.log(from_low) - jnp.log(from_high),
+            jnp.where(below, jnp.log(from_low), jnp.log(from_high)),
+        )
+        return jnp.where(~below & ~above, x, y)
+
+
+class Unbounded(AbstractTarget):
+    """A bounded target in the coordinates y, in which nothing is bounded."""
+
+    inner: AbstractTarget
+    """As the user knows it."""
+    bounds: Bounds
+    dim: int = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+
+    def __init__(self, outer: AbstractTarget, bounds: Bounds):
+        self.inner, self.bounds = outer, bounds
+        self.dim, self.name = outer.dim, outer.name
+
+    @property
+    def outer(self) -> AbstractTarget:
+        return self.inner
+
+    def log_density(self, x: Point) -> Scalar:
+        inside, log_slope = self.bounds.outward(x)
+        return self.outer.log_density(inside) + log_slope
+
+    def log_densities(self, points: Points) -> Float[Array, " n"]:
+        inside, log_slope = self.bounds.outward(points)
+        return zero_where_invalid(self.outer.log_densities(inside) + log_slope)
+
+    @property
+    def size(self) -> int:
+        return self.outer.size
+
+    @property
+    def differentiable(self) -> bool:
+        return self.outer.differentiable
+
+    def minibatch(self, key: PRNGKeyArray) -> "Unbounded":
+        return Unbounded(self.outer.minibatch(key), self.bounds)
+
+    @property
+    def start(self) -> Points | None:
+        return None if self.outer.start is None else self.bounds.inward(self.outer.start)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.outer.names
+
+    def outward(
+        self, points: Float[Array, "*n dim"], log_density: Float[Array, "*n"]
+    ) -> tuple[Float[Array, "*n dim"], Float[Array, "*n"]]:
+        inside, log_slope = self.bounds.outward(points)
+        return inside, log_density - log_slope
+
+    def inward(self, points: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
+        return self.bounds.inward(points)
+
+
+def _log_logistic(y: Float[Array, "..."]) -> Float[Array, "..."]:
+    """log σ(y) σ(−y)."""
+    return -jnp.abs(y) - 2.0 * jnp.log1p(jnp.exp(-jnp.abs(y)))

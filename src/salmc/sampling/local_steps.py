@@ -1,0 +1,68 @@
+"""Chains with local steps in a kernel's latent space after each independent one.
+
+    ξ' = √(1 − ρ²) ξ + ρ ε,   x' = T(ξ'),   taken with min{1, w(x') / w(x)},   w = p/q
+
+leaves p invariant for every ρ, which is drawn anew for each step; an independent proposal is ρ = 1.
+Chains that need none of this do not pay for it: see `learning.review`.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from salmc.kernels.noise import local_noise, log_q
+from salmc.metropolis import log_ratio, taken
+from salmc.sampling.chains import Ahead, ChainState, Steps, Transition
+
+
+def with_local_steps(
+    transition: Transition,
+    state: ChainState,
+    noise: Float[Array, "steps chains all_noise"],
+    log_uniform: Float[Array, "steps chains rows"],
+) -> tuple[ChainState, Steps]:
+    """Independent proposals in one batch; after each of them, local ones from where it led."""
+    size = transition.tries * transition.kernel.noise_dim
+    rows = log_uniform.shape[-1] - 2 * transition.local
+    ahead = transition.ahead(noise[..., :size], log_uniform[..., 1:rows])
+    fresh = noise[..., size:].reshape(*noise.shape[:2], transition.local, -1)
+    uniforms = log_uniform[..., rows:].reshape(*noise.shape[:2], transition.local, 2)
+
+    def step(
+        state: ChainState, given: tuple[Ahead, Array, Array, Array]
+    ) -> tuple[ChainState, tuple[Array, Array, Array, Array]]:
+        ahead, log_uniform, fresh, uniforms = given
+        ratio = ahead.total - jnp.logaddexp(ahead.others, state.log_weight)
+        first = taken(log_uniform, ratio)
+        state = _choose(first, ChainState(ahead[0], ahead[2], ahead[3], ahead[1]), state)
+        invalid = jnp.zeros((), int)
+        for i in range(transition.local):
+            share = 1.0 - jnp.exp(uniforms[:, i, 0])
+            new_noise = local_noise(state.noise, fresh[:, i], share)
+            new, log_scale = transition.kernel.from_noise(new_noise)
+            valid = jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(log_scale)
+            log_p = transition.log_densities(new)
+            log_w = log_p - log_q(new_noise, -log_scale)
+            accepted = taken(uniforms[:, i, 1], log_ratio(log_w, state.log_weight, 0.0, valid))
+            state = _choose(accepted, ChainState(new, log_p, log_w, new_noise), state)
+            invalid += jnp.sum(~valid)
+        return state, (state.points, state.log_density, first, invalid)
+
+    inputs = (
+        ahead._replace(invalid=jnp.zeros(len(noise))),
+        log_uniform[..., 0],
+        fresh,
+        uniforms,
+    )
+    state, (points, values, accepted, invalid) = jax.lax.scan(step, state, inputs)
+    return state, Steps(points, values, accepted, ahead.invalid + jnp.sum(invalid))
+
+
+def _choose(which: Bool[Array, " chains"], new: ChainState, old: ChainState) -> ChainState:
+    """The new state of the chains that moved, the old one of the others."""
+    return ChainState(
+        *(
+            jnp.where(which if a.ndim == 1 else which[:, None], a, b)
+            for a, b in zip(new, old, strict=True)
+        )
+    )

@@ -24,6 +24,7 @@ NAMES = (
     "ablation",
     "a_nice_mc",
     "nuts_references",
+    "hard_posteriors",
 )
 RESULTS = Path(__file__).parent / "results"
 

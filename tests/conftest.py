@@ -36,5 +36,5 @@ def _few_compiled_programs():
 
     from salmc.programs import make_room
 
-    if make_room(share=0.25):
+    if make_room(share=0.4):
         jax.clear_caches()  # the tests' own programs, too

@@ -22,7 +22,7 @@ entered = []
 
 
 def watch(frame, event, _):
-    name = frame.f_globals.get("__name__", "")
+    name = frame.f_globals.get("__name__") or ""
     inside = frame.f_code.co_name not in ("<module>", "<lambda>", "<genexpr>")
     if event == "call" and inside and name.startswith("salmc.") and name not in entered:
         entered.append(name)
@@ -31,12 +31,12 @@ def watch(frame, event, _):
 target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=2)
 kernel = FlowKernel(jax.random.key(0), 2, layers=1, width=4, knots=4)
 small = {"steps": 4, "batch": 32, "pool_size": 128}
-threading.setprofile(watch)
-sys.setprofile(watch)
+threading.settrace(watch)
+sys.settrace(watch)
 sampler = salmc.fit(target, kernel=kernel, settings=small, seed=0, progress=False)
 sampler.sample(chains=32, draws=100, seed=1, progress=False)
-sys.setprofile(None)
-threading.setprofile(None)
+sys.settrace(None)
+threading.settrace(None)
 print(" ".join(entered))
 """
 

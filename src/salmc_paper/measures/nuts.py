@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
 from salmc.errors import SalmcError
-from salmc.movers.start import check_at
+from salmc.movers.base import check_at
 from salmc.progress import AbstractReporter, SilentReporter
 from salmc.sampling.draws import Draws
 from salmc.sampling.executor import Threads

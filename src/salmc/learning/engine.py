@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from salmc.learning.checkpoint import Checkpoint
 
 _MOST_ROLLBACKS = 4
-_ENOUGH_SKIPPED = 0.5
-"""Share of updates that were not finite from which on a chunk counts as gone wrong."""
+_ENOUGH_SKIPPED, _FEW_SKIPPED = 0.5, 0.01
+"""Share of updates that were not finite from which on a chunk counts as gone wrong; and up to which
+it is not told, as where a batch had a point far out in a heavy tail."""
 
 Feed = Callable[[int], Any]
 """The data of the chunk that begins at a step, with a leading axis over its steps."""
@@ -217,7 +218,7 @@ def train(
         if done == 0:
             raise TargetError(sentence) from error
         record.warnings.append(sentence)
-    if record.skipped:
+    if record.skipped > _FEW_SKIPPED * done:
         record.warnings.append(
             f"{record.skipped} of {done} updates were not finite and were left out."
         )

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 _MOST_ROLLBACKS = 4
 _ENOUGH_SKIPPED, _FEW_SKIPPED = 0.5, 0.01
-"""Share of updates that were not finite from which on a chunk counts as gone wrong; and up to which
-it is not told, as where a batch had a point far out in a heavy tail."""
+"""Share of updates that were not finite: a chunk with more went wrong, a run with less is fine."""
 
 Feed = Callable[[int], Any]
 """The data of the chunk that begins at a step, with a leading axis over its steps."""

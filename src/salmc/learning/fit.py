@@ -4,7 +4,7 @@ What it decides, and from what:
 
 * where to look: a search for the target's location and scale (`movers.start`);
 * what fills the pool (`mover="auto"`): tempered SMC, which needs values of the density alone;
-  beyond `_MANY_DIMENSIONS`, where proposals by differences grow slow, NUTS if there is a gradient;
+  beyond `MANY_DIMENSIONS`, where proposals by differences grow slow, NUTS if there is a gradient;
 * coordinates: whitened by the pool;
 * size of the network, batch and steps: from the dimension (`learning.settings`);
 * when to stop: at the end of the schedule, or earlier when a figure no longer improves.
@@ -25,7 +25,12 @@ from salmc.learning.a_nice_mc import a_nice_mc
 from salmc.learning.al_mc import al_mc
 from salmc.learning.nice_settings import nice_settings
 from salmc.learning.sal_mc import sal_mc
-from salmc.learning.settings import PoolSettings, default_settings
+from salmc.learning.settings import (
+    MANY_DATA,
+    MANY_DIMENSIONS,
+    PoolSettings,
+    default_settings,
+)
 from salmc.movers.base import AbstractMover
 from salmc.programs import make_room
 from salmc.progress import AbstractReporter
@@ -38,8 +43,6 @@ METHODS = {
     "a-nice-mc": "a volume-preserving kernel learned adversarially on pairs: the rival",
 }
 
-_MANY_DIMENSIONS = 30
-_MANY_DATA = 100_000
 _FEW_EVALUATIONS = {
     "steps": 60,
     "chunk": 20,
@@ -48,7 +51,7 @@ _FEW_EVALUATIONS = {
     "courses": 1,
     "latent_every": 0,
 }
-"""With so many data each evaluation is dear, and the posterior is all but Gaussian."""
+"""Settings for more than `MANY_DATA`."""
 
 
 def fit(
@@ -118,7 +121,7 @@ def fit(
     if isinstance(mover, str) and mover == "auto":
         mover = choose_mover(target)
     chosen = _settings(method, kernel, target.dim, steps, settings)
-    if target.size > _MANY_DATA and settings is None and method == "sal-mc":
+    if target.size > MANY_DATA and settings is None and method == "sal-mc":
         chosen = chosen.replace(**_FEW_EVALUATIONS | ({} if steps is None else {"steps": steps}))
     learner: Any = sal_mc if method == "sal-mc" else a_nice_mc
     return learner(target, kernel, mover=mover, settings=chosen, **common)
@@ -126,7 +129,7 @@ def fit(
 
 def choose_mover(target: AbstractTarget) -> str:
     """The mover that fills the pool when nobody says."""
-    many = target.dim > _MANY_DIMENSIONS or target.size > _MANY_DATA
+    many = target.dim > MANY_DIMENSIONS or target.size > MANY_DATA
     return "nuts" if many and target.differentiable else "smc"
 
 

@@ -11,7 +11,7 @@ and every set of weights share one trace.
 import abc
 import dataclasses
 import math
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -78,8 +78,6 @@ class AbstractMethod(eqx.Module):
     critic: eqx.AbstractVar[Any]
     settings: eqx.AbstractVar[Any]
     target: eqx.AbstractVar[AbstractTarget | None]
-    pool_move_name: ClassVar[str] = "pool"
-    """What the move of the whole pool is, for seconds and history."""
 
     @abc.abstractmethod
     def step(self, state: TrainingState, key: PRNGKeyArray, data: Any) -> StepResult:
@@ -108,6 +106,11 @@ class AbstractMethod(eqx.Module):
     def figure(self, state: TrainingState, figures: dict[str, float], key: PRNGKeyArray) -> float:
         """The figure of that kind, smaller is better; `figures` are a chunk's means."""
         raise NotImplementedError
+
+    @property
+    def pool_move_name(self) -> str:
+        """What the move of the whole pool is called in seconds and history."""
+        return "pool"
 
     @property
     def pool_move_every(self) -> int:

@@ -65,8 +65,6 @@ class NiceMethod(AbstractMethod):
     target: AbstractTarget
     whitening: Whitening
 
-    pool_move_name = "refill"
-
     def step(self, state: TrainingState, key: PRNGKeyArray, data: Any = None) -> StepResult:
         del data
         settings = self.settings
@@ -181,6 +179,10 @@ class NiceMethod(AbstractMethod):
     def figure(self, state: TrainingState, figures: dict[str, float], key: PRNGKeyArray) -> float:
         del state, key
         return 1.0 - figures["jump"]
+
+    @property
+    def pool_move_name(self) -> str:
+        return "refill"
 
     @property
     def pool_move_every(self) -> int:

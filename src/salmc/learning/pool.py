@@ -1,6 +1,6 @@
 """The pool: particles near the target, which stand for real samples while a kernel learns.
 
-By default tempered SMC fills it, from a Gaussian that covers the target (`movers.start`), until
+By default tempered SMC fills it, from a Gaussian that covers the target (`movers.cover`), until
 β = 1 and two more rounds. Where its particles then press against that Gaussian, it did not cover:
 they are tempered again from a wider one, as long as that finds no less mass. The runs are merged by
 their estimates of log ∫ p, so that what one of them has missed is there if another has it.
@@ -24,10 +24,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from salmc import checks
 from salmc.bounds import Bounds, Unbounded
 from salmc.errors import TargetError
+from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
 from salmc.movers import MOVERS, TemperedSMC
 from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover, check_at, log_densities
-from salmc.movers.climb import balance, find_modes
+from salmc.movers.climb import balance, can_climb, find_modes
 from salmc.movers.cover import Location, find_cover, find_edges, widened
 from salmc.movers.evolution import evolve
 from salmc.movers.nuts import NUTS
@@ -39,10 +40,6 @@ from salmc.target import AbstractTarget, Points
 _ROUNDS_AT_TARGET = 2
 _MOST_ROUNDS = 200
 _MOST_RUNS = 8
-_FEW_DIMENSIONS = 30
-"""Beyond it Laplace's mixture is seldom accepted."""
-
-_MANY_DATA = 100_000
 _CLIMBS = 8
 """From the pool's most likely particles, as many from any of them, and four times that from the
 start, which is wide."""
@@ -128,7 +125,7 @@ def fill_pool(
 
 def without_edges(target: AbstractTarget, pool: Pool) -> tuple[AbstractTarget, Pool]:
     """Target and pool in coordinates without bounds, where the pool shows a box or a half space."""
-    if target.outer is not target or target.size > _MANY_DATA:
+    if target.outer is not target or target.size > MANY_DATA:
         return target, pool  # its bounds are known; or it is dear, and has none as a rule
     edges = find_edges(
         lambda points: np.asarray(log_densities(target, jnp.asarray(points, dtype=float))),
@@ -194,7 +191,7 @@ def _tempered(
         location = wider
         points = location.sample(jax.random.fold_in(keys[2], number), count)
     merged, beta = _merged(runs), min(float(run.beta) for run in runs)
-    if target.differentiable and target.dim <= _FEW_DIMENSIONS:
+    if target.dim <= MANY_DIMENSIONS and can_climb(target):
         merged = _balanced(target, keys[3], start, *merged)
     seconds["mover"] = time.perf_counter() - clock
     told = (
@@ -228,12 +225,10 @@ def _merged(runs: list[Any]) -> tuple[Points, Float[Array, " n"]]:
         return runs[0].particles, runs[0].log_density
     evidence = np.array([float(run.log_evidence) for run in runs])
     evidence = np.where(np.isnan(evidence), -np.inf, evidence)
-    weights = (
-        np.exp(evidence - np.max(evidence)) if np.max(evidence) > -np.inf else 1.0 + 0 * evidence
-    )
-    count = len(runs[0].particles)
-    bounds = np.round(count * np.cumsum(weights) / np.sum(weights)).astype(int)
-    which = np.searchsorted(bounds, np.random.default_rng(0).permutation(count), side="right")
+    count, known = len(runs[0].particles), np.max(evidence) > -np.inf
+    weights = np.exp(evidence - np.max(evidence)) if known else np.ones(len(runs))
+    last = np.round(count * np.cumsum(weights) / np.sum(weights)).astype(int)
+    which = np.searchsorted(last, np.random.default_rng(0).permutation(count), side="right")
     points = np.stack([np.asarray(run.particles) for run in runs])
     values = np.stack([np.asarray(run.log_density) for run in runs])
     rows = np.arange(count)

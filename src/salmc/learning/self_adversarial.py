@@ -251,7 +251,7 @@ class SelfAdversarial(AbstractMethod):
         return float(held_out_figure(kernel, self.figure_kind, state.inputs, held, key))
 
     @property
-    def pool_move_name(self) -> str:  # type: ignore[override]
+    def pool_move_name(self) -> str:
         return "latent" if self.moves_in_latent_space else "mixture"
 
     @property

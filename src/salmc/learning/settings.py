@@ -30,11 +30,15 @@ Settings = TypeVar("Settings", bound="TrainingSettings")
 _FEW_DIMENSIONS = 4
 """Above this, half the batch: the flow is dearer, and so is the density as a rule."""
 
-_MANY_DIMENSIONS = 20
+_SOME_DIMENSIONS = 20
 """Above this, twice the steps."""
 
-_VERY_MANY = 30
-"""Above this, smaller steps, fewer of them, a larger pool and more patience."""
+MANY_DIMENSIONS = 30
+"""Above this a gradient fills the pool, if there is one, and Laplace's mixture is seldom accepted;
+smaller steps, fewer of them, a larger pool and more patience."""
+
+MANY_DATA = 100_000
+"""Above this each evaluation is dear, and a posterior is all but Gaussian."""
 
 _VELOCITY = 0.16
 """For each coordinate, of volume-preserving kernels: acceptance falls with |v'|² as a whole, of
@@ -275,12 +279,12 @@ def default_settings(
         likelihood=1.0,
         regression=1.0,
         # The last hundredths of acceptance come late, and points where chains stick go with them.
-        steps=2000 if _MANY_DIMENSIONS < dim <= _VERY_MANY else 1000,
+        steps=2000 if _SOME_DIMENSIONS < dim <= MANY_DIMENSIONS else 1000,
         batch=512 if dim <= _FEW_DIMENSIONS else 256,
         # The covariance of a pool errs by √(dim / size).
-        pool_size=4096 if dim <= _VERY_MANY else 8192,
+        pool_size=4096 if dim <= MANY_DIMENSIONS else 8192,
         # In many dimensions larger steps leave noise in the splines that costs acceptance.
-        learning_rate=3e-3 if dim <= _FEW_DIMENSIONS else 5e-4 if dim <= _VERY_MANY else 2e-4,
+        learning_rate=3e-3 if dim <= _FEW_DIMENSIONS else 5e-4 if dim <= MANY_DIMENSIONS else 2e-4,
         momentum=0.9,
         warmup=0.05,
         final_rate=0.01,
@@ -290,6 +294,6 @@ def default_settings(
         exact_refresh=True,
         mixture_components=0,
         # Local moves are short in many dimensions, and NUTS has been there before.
-        latent_every=100 if dim <= _VERY_MANY else 0,
-        patience=4 if dim <= _VERY_MANY else 8,
+        latent_every=100 if dim <= MANY_DIMENSIONS else 0,
+        patience=4 if dim <= MANY_DIMENSIONS else 8,
     )

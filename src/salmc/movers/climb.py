@@ -8,6 +8,7 @@ next to no mass, such as the neck of a funnel, are let go. SciPy climbs, on the 
 compiled but value, gradient and Hessian of one point.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -29,7 +30,6 @@ _NEAR = 0.5
 _NEGLIGIBLE = -12.0
 """Modes of less than e^−12 of the heaviest one's mass are let go."""
 
-
 _WIDENED = 0.3
 """Over √dim: how much wider Laplace's Gaussians propose than they are, as tails must not be wanting
 and in many dimensions every hundredth counts."""
@@ -42,6 +42,22 @@ class Modes(NamedTuple):
     factors: Float[np.ndarray, "modes dim dim"]
     """Triangular A with C = A Aᵀ."""
     log_masses: Float[np.ndarray, " modes"]
+
+
+def can_climb(target: AbstractTarget) -> bool:
+    """Whether JAX can take first and second derivatives of a density.
+
+    A loop of unknown length has none backwards, and some solvers of differential equations none
+    twice: such a target can be sampled all the same.
+    """
+    if not target.differentiable:
+        return False
+    point = jax.ShapeDtypeStruct((target.dim,), jnp.zeros(()).dtype)
+    try:
+        jax.eval_shape(_second_derivatives(target), point)
+    except (TypeError, ValueError, NotImplementedError):
+        return False
+    return True
 
 
 def find_modes(target: AbstractTarget, starts: Points) -> Modes:
@@ -137,7 +153,9 @@ def _balance(
         keys = jax.random.split(jax.random.fold_in(key, i), 3)
         which = jax.random.categorical(keys[0], jnp.log(weights), shape=(len(points),))
         noise = jax.random.normal(keys[1], points.shape)
-        new = means[which] + jnp.einsum("nij,nj->ni", factors[which], noise)
+        # A matrix for each mode and not for each point, which in 500 dimensions would be 8 GB.
+        each = means[:, None] + jnp.einsum("kij,nj->kni", factors, noise)
+        new = jnp.take_along_axis(each, which[None, :, None], axis=0)[0]
         new_values, new_proposed = target.log_densities(new), log_r(new)
         threshold = jnp.log1p(-jax.random.uniform(keys[2], (len(points),)))
         moves = taken(threshold, log_ratio(new_values, values, proposed - new_proposed))
@@ -182,4 +200,9 @@ def _value_and_gradient(target: AbstractTarget, x: Point) -> tuple[Scalar, Point
 
 @compiled
 def _hessian(target: AbstractTarget, x: Point) -> Float[Array, "dim dim"]:
-    return jax.hessian(target.log_density)(x)
+    return _second_derivatives(target)(x)
+
+
+def _second_derivatives(target: AbstractTarget) -> Callable[[Point], Float[Array, "dim dim"]]:
+    # Backwards twice: functions that bring their own gradient often have none forwards.
+    return jax.jacrev(jax.grad(target.log_density))

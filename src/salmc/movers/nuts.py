@@ -100,9 +100,11 @@ class NUTS(eqx.Module):
 
     def _by_laplace(self, keys: Any, modes: Modes, count: int) -> Filled | None:
         """By independence moves alone; None where too few of them are accepted."""
-        which = np.arange(count) % len(modes.positions)
         noise = np.asarray(jax.random.normal(keys[0], (count, self.target.dim)))
-        begun = modes.positions[which] + np.einsum("nij,nj->ni", modes.factors[which], noise)
+        begun = np.empty_like(noise)
+        for i, (mode, factor) in enumerate(zip(modes.positions, modes.factors, strict=True)):
+            rows = slice(i, None, len(modes.positions))
+            begun[rows] = mode + noise[rows] @ factor.T
         start = jnp.asarray(begun, dtype=float)
         values = log_densities(self.target, start)
         points, values, accepted = balance(

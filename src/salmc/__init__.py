@@ -10,6 +10,7 @@ The folders are the way of the data:
     sampling/          `Sampler`, its chains and who runs them; `Draws`, written and read
     diagnostics/       ESS, R-hat, MMD, Stein discrepancies; a summary with a verdict
     report/            pictures, and the page that shows a run
+    request/           `sample`: effective draws of a target, by one call
     images/            chains over images, learned from images alone
     cli/               the `salmc` command
 
@@ -32,7 +33,9 @@ from salmc.errors import (
 if TYPE_CHECKING:
     from salmc import diagnostics, images, kernels, learning, movers, targets
     from salmc.learning.fit import fit
+    from salmc.learning.improve import improve
     from salmc.programs_on_disk import remember_programs
+    from salmc.request.sample import sample
     from salmc.sampling.draws import Draws
     from salmc.sampling.folder import RunFolder, open_run
     from salmc.sampling.move import move
@@ -57,6 +60,7 @@ __all__ = [
     "diagnostics",
     "fit",
     "images",
+    "improve",
     "kernels",
     "learning",
     "load",
@@ -64,6 +68,7 @@ __all__ = [
     "movers",
     "open_run",
     "remember_programs",
+    "sample",
     "targets",
 ]
 
@@ -74,10 +79,12 @@ _HOMES = {
     "Sampler": "salmc.sampling.sampler",
     "Target": "salmc.target",
     "fit": "salmc.learning.fit",
+    "improve": "salmc.learning.improve",
     "load": "salmc.sampling.saved",
     "move": "salmc.sampling.move",
     "open_run": "salmc.sampling.folder",
     "remember_programs": "salmc.programs_on_disk",
+    "sample": "salmc.request.sample",
 }
 _FOLDERS = ("diagnostics", "images", "kernels", "learning", "movers", "targets")
 

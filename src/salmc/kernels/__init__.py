@@ -13,12 +13,13 @@ from salmc.kernels.conv import ConvKernel
 from salmc.kernels.flow import FlowKernel
 from salmc.kernels.image import AbstractImageKernel
 from salmc.kernels.image_mlp import ImageMLPKernel
+from salmc.kernels.mixture import MixtureKernel
 from salmc.kernels.mlp import MLPKernel
 from salmc.kernels.nice import NICEKernel
 from salmc.kernels.whitening import Whitening
 
 KERNELS: dict[str, type[AbstractKernel]] = {
-    kernel.name: kernel for kernel in (FlowKernel, NICEKernel, MLPKernel)
+    kernel.name: kernel for kernel in (FlowKernel, MixtureKernel, NICEKernel, MLPKernel)
 }
 """Every kernel by its name, exact ones first. Add your own to save and load it."""
 
@@ -37,6 +38,7 @@ __all__ = [
     "FlowKernel",
     "ImageMLPKernel",
     "MLPKernel",
+    "MixtureKernel",
     "NICEKernel",
     "Proposal",
     "Whitening",

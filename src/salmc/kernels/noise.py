@@ -51,9 +51,14 @@ def local_noise(
     fresh: Float[Array, "*n noise_dim"],
     share: Float[Array, "*n"],
 ) -> Float[Array, "*n noise_dim"]:
-    """√(1 − ρ²) ξ + ρ ε, with ρ log-uniform between two bounds by a uniform `share` of the way."""
-    rho = _SMALLEST_RHO * (_LARGEST_RHO / _SMALLEST_RHO) ** share[..., None]
+    """√(1 − ρ²) ξ + ρ ε, with ρ by a uniform `share` of the way."""
+    rho = local_length(share)[..., None]
     return jnp.sqrt(1.0 - rho * rho) * noise + rho * fresh
+
+
+def local_length(share: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """ρ, log-uniform between two bounds by a uniform `share` of the way."""
+    return _SMALLEST_RHO * (_LARGEST_RHO / _SMALLEST_RHO) ** share
 
 
 def step_keys(

@@ -17,12 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from salmc import checks
+from salmc.errors import TargetError
 from salmc.kernels import KERNELS
 from salmc.kernels.base import AbstractKernel
+from salmc.kernels.mixture import MixtureKernel
 from salmc.learning.a_nice_mc import a_nice_mc
 from salmc.learning.al_mc import al_mc
+from salmc.learning.first_answer import first_answer
 from salmc.learning.nice_settings import nice_settings
 from salmc.learning.sal_mc import sal_mc
 from salmc.learning.settings import (
@@ -33,7 +37,7 @@ from salmc.learning.settings import (
 )
 from salmc.movers.base import AbstractMover
 from salmc.programs import make_room
-from salmc.progress import AbstractReporter
+from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
 
@@ -67,15 +71,17 @@ def fit(
     progress: bool | AbstractReporter = True,
     checkpoint: str | Path | None = None,
     resume: bool = False,
+    effective: int | None = None,
+    evaluations: int | None = None,
 ) -> Sampler:
     """Train a kernel and bind it to its target.
 
     Args:
         target: what to sample from: `salmc.Target(log_density, dim=…)`.
         method: "sal-mc" from the density alone, "al-mc" from `samples`, or "a-nice-mc".
-        kernel: "flow", exact under Metropolis-Hastings; "mlp", the paper's implicit generator;
-            "nice", volume preserving and exact; or a kernel. By default "flow", and "nice" for
-            a-nice-mc, which learns no other.
+        kernel: "flow", exact under Metropolis-Hastings; "mixture", exact too and fitted in seconds;
+            "mlp", the paper's implicit generator; "nice", volume preserving and exact; or a kernel.
+            By default "flow", and "nice" for a-nice-mc, which learns no other.
         mover: what fills the pool; "auto" decides by what the target can do.
         samples: (n, dim), for "al-mc".
         steps: of training; from the kernel's defaults unless given.
@@ -84,6 +90,9 @@ def fit(
         progress: True for a bar, False for silence, or a reporter.
         checkpoint: a file in which the training is saved now and then.
         resume: go on from `checkpoint` if it is there.
+        effective: draws that will be wanted: training ends when no more of it pays for them.
+        evaluations: of the log density, at most. A mixture adapts to the target within them; it is
+            what comes back, or what a flow that was asked for is learned from, without any more.
 
     Returns:
         A sampler. Whatever went wrong in training stands in its `warnings`, and in the verdict
@@ -99,6 +108,14 @@ def fit(
     """
     make_room()
     checks.choice("method", method, tuple(METHODS))
+    for name, value in (("effective", effective), ("evaluations", evaluations)):
+        if value is not None:
+            checks.integer(name, value, 1)
+            if method != "sal-mc":
+                checks.fail(name, 'left out unless method="sal-mc"', value)
+    adapted = evaluations is not None or (isinstance(kernel, str) and kernel == MixtureKernel.name)
+    if method == "sal-mc" and adapted and isinstance(target, AbstractTarget):
+        return _adapted(target, kernel, evaluations, steps, settings, seed, progress)
     kernel = default_kernel(method) if kernel is None else kernel
     common: dict[str, Any] = {
         "seed": seed,
@@ -123,8 +140,49 @@ def fit(
     chosen = _settings(method, kernel, target.dim, steps, settings)
     if target.size > MANY_DATA and settings is None and method == "sal-mc":
         chosen = chosen.replace(**_FEW_EVALUATIONS | ({} if steps is None else {"steps": steps}))
-    learner: Any = sal_mc if method == "sal-mc" else a_nice_mc
-    return learner(target, kernel, mover=mover, settings=chosen, **common)
+    if method == "a-nice-mc":
+        return a_nice_mc(target, kernel, mover=mover, settings=chosen, **common)
+    return sal_mc(target, kernel, mover=mover, settings=chosen, effective=effective, **common)
+
+
+def _adapted(
+    target: AbstractTarget,
+    kernel: str | AbstractKernel | None,
+    evaluations: int | None,
+    steps: int | None,
+    settings: PoolSettings | dict[str, Any] | None,
+    seed: int,
+    progress: bool | AbstractReporter,
+) -> Sampler:
+    """A mixture that adapts to the target, and another kernel learned from what it found."""
+    with reporter(progress) as report:
+        answer = first_answer(target, seed, evaluations=evaluations, report=report)
+    if answer.sampler is None:
+        raise TargetError(
+            f"The density of `{target.name}` was positive at none of "
+            f"{answer.evaluations['points']} points. Tell where to look, by Target(start=…), or "
+            "allow more evaluations."
+        )
+    told = (
+        f"The mixture does not fit `{target.name}` well: {answer.efficiency:.2f} effective draws "
+        "for each draw, or places that it lacks. Learn a flow, or allow more evaluations.",
+    )
+    found = dataclasses.replace(answer.sampler, warnings=() if answer.usable else told)
+    if kernel is None or (isinstance(kernel, str) and kernel == MixtureKernel.name):
+        return found
+    inner = found.target
+    assert inner is not None
+    points = np.unique(found.inward(found.pool), axis=0)
+    chosen: Any = _settings("al-mc", kernel, target.dim, steps, settings)
+    learned = al_mc(points, kernel, settings=chosen, seed=seed, progress=progress)
+    return dataclasses.replace(
+        learned,
+        target=inner,
+        pool=found.pool,
+        pool_log_density=found.pool_log_density,
+        warnings=(*found.warnings, *learned.warnings),
+        settings={**learned.settings, "evaluations": answer.evaluations},
+    )
 
 
 def choose_mover(target: AbstractTarget) -> str:

@@ -26,10 +26,11 @@ from salmc.learning.calibration import calibrated
 from salmc.learning.checkpoint import Checkpoint, Restored
 from salmc.learning.engine import Record, advance_chunk, traced, train
 from salmc.learning.method import AbstractMethod, TrainingState
-from salmc.learning.pool import fill_pool, without_edges
+from salmc.learning.pool import Pool, fill_pool, without_edges
 from salmc.learning.review import review
 from salmc.learning.settings import LearningSettings, default_settings
 from salmc.learning.transport import require_sinkhorn
+from salmc.learning.worth import Worth
 from salmc.movers.base import AbstractMover
 from salmc.movers.nuts import NUTS
 from salmc.progress import AbstractReporter, reporter
@@ -49,6 +50,7 @@ class Learner:
         seed: of all of it.
         checkpoint, resume: where states are saved, and whether to go on from there.
         progress: True for a bar, False for silence, or a reporter.
+        effective: draws that will be wanted, if it is known: training ends when no more of it pays.
     """
 
     method: str
@@ -56,6 +58,7 @@ class Learner:
     checkpoint: str | Path | None = None
     resume: bool = False
     progress: bool | AbstractReporter = True
+    effective: int | None = None
 
     def __post_init__(self) -> None:
         checks.integer("seed", self.seed, 0)
@@ -74,6 +77,7 @@ class Learner:
         details: dict[str, Any],
         *,
         settle: bool = True,
+        pool: Pool | None = None,
     ) -> Sampler:
         """Fill the pool, or go on from a checkpoint, and train.
 
@@ -83,6 +87,7 @@ class Learner:
             mover: what fills the pool.
             details: what makes this run this run besides its settings, as JSON values.
             settle: whether exact moves settle the pool; if not, the mover moves all of it.
+            pool: one that is filled already.
         """
         empty = make(Whitening.identity(mover.target.dim), mover.target)
         settings, dim = empty.settings, mover.target.dim
@@ -99,7 +104,7 @@ class Learner:
             return self.finish(method, state, found.record, found.start, details)
         record = Record()
         ahead = compile_ahead(empty, zeros) if settle else None
-        filled = fill_pool(
+        filled = pool or fill_pool(
             mover.target,
             self.key(2),
             settings.pool_size,
@@ -108,15 +113,18 @@ class Learner:
             particles=settings.mover_particles,
             settle=settle,
         )
-        target, filled = without_edges(mover.target, filled) if settle else (mover.target, filled)
+        target = mover.target
+        if settle and pool is None:
+            target, filled = without_edges(target, filled)
         record.seconds.update(filled.seconds)
         record.warnings.extend(filled.warnings)
         with record.timed("compile"):
             if ahead is not None:
                 ahead.join()
-        method = make(Whitening.fit(filled.positions, filled.covariance), target)
-        pool = method.whitening.whiten(filled.positions)
-        state = begin(method, self.key(3), pool, filled.log_density)
+        coordinates = filled.whitening or Whitening.fit(filled.positions, filled.covariance)
+        method = make(coordinates, target)
+        whitened = method.whitening.whiten(filled.positions)
+        state = begin(method, self.key(3), whitened, filled.log_density)
         return self.finish(method, state, record, np.asarray(filled.start), details)
 
     def restored(self, method: Any, details: dict[str, Any]) -> Restored | None:
@@ -146,8 +154,15 @@ class Learner:
             identity = self.identity(method, details)
             edges = getattr(method.target, "bounds", None)
             saved = Checkpoint(Path(self.checkpoint), identity, method.whitening, start, edges)
+        watch = None
+        if self.effective is not None:
+            worth = Worth(self.effective, method.settings.batch)
+
+            def watch(*_: Any) -> None:
+                worth.watch(record)
+
         with reporter(self.progress) as report:
-            state = train(method, state, key, record, report, checkpoint=saved)
+            state = train(method, state, key, record, report, checkpoint=saved, watch=watch)
         # On few samples a flow ends by learning them by heart, and an adversarial game without a
         # fixed point swings: the best is not the last.
         best = record.figure_kind in ("likelihood", "stay")

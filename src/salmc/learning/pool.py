@@ -24,6 +24,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from salmc import checks
 from salmc.bounds import Bounds, Unbounded
 from salmc.errors import TargetError
+from salmc.kernels.whitening import Whitening
 from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
 from salmc.movers import MOVERS, TemperedSMC
 from salmc.movers.advance import advance
@@ -63,6 +64,8 @@ class Pool(NamedTuple):
     warnings: tuple[str, ...]
     covariance: np.ndarray | None = None
     """A guess at the target's, from elsewhere than the positions."""
+    whitening: Whitening | None = None
+    """The coordinates to learn in, where they are given already."""
 
 
 def fill_pool(

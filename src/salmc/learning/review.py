@@ -73,7 +73,7 @@ def review(sampler: Sampler, start: np.ndarray) -> Sampler:
             found += _discrepancy(sampler, sampler.target)
         if sampler.kernel.tractable:
             weights = _pool_weights(sampler, sampler.target)
-            local = _local_steps(*weights) if sampler.kernel.latent else 0
+            local = local_steps(*weights) if sampler.kernel.latent else 0
             found += _rarely_proposed(*weights, _RARE_SHARE_LOCAL if local else _RARE_SHARE)
     except RUNTIME_ERRORS as error:
         # The kernel is trained, and worth more than this look at its pool.
@@ -98,7 +98,7 @@ def lost_points(
 
 def _lost(sampler: Sampler, target: AbstractTarget, start: np.ndarray) -> tuple[str, ...]:
     generator = np.random.default_rng(0)
-    pool, pool_values = _inner_pool(sampler)
+    pool, pool_values = inner_pool(sampler)
     chosen = _some(np.arange(len(pool)), 2 * _POINTS, generator)
     start = _some(start, 2 * _POINTS, generator)
     values = np.asarray(eqx.filter_jit(target.log_densities)(jnp.asarray(start, dtype=float)))
@@ -117,7 +117,7 @@ def _lost(sampler: Sampler, target: AbstractTarget, start: np.ndarray) -> tuple[
     )
 
 
-def _inner_pool(sampler: Sampler) -> tuple[np.ndarray, np.ndarray]:
+def inner_pool(sampler: Sampler) -> tuple[np.ndarray, np.ndarray]:
     """The pool in the coordinates without bounds, and log p there."""
     pool, values = sampler.inward(sampler.pool), np.asarray(sampler.pool_log_density)
     if sampler.target is not None and sampler.target.outer is not sampler.target:
@@ -129,7 +129,7 @@ def _inner_pool(sampler: Sampler) -> tuple[np.ndarray, np.ndarray]:
 def _discrepancy(sampler: Sampler, target: AbstractTarget) -> tuple[str, ...]:
 
     chosen = _some(np.arange(len(sampler.pool)), _POINTS, np.random.default_rng(1))
-    pool, pool_values = _inner_pool(sampler)
+    pool, pool_values = inner_pool(sampler)
     points = np.asarray(pool[chosen], dtype=np.float64)
     if target.differentiable:
         scores = np.asarray(eqx.filter_jit(target.gradients)(jnp.asarray(points, dtype=float)))
@@ -155,7 +155,7 @@ def _pool_weights(sampler: Sampler, target: AbstractTarget) -> tuple[np.ndarray,
     return np.asarray(found[0], np.float64), np.asarray(found[1], np.float64)
 
 
-def _local_steps(at_pool: np.ndarray, at_proposals: np.ndarray) -> int:
+def local_steps(at_pool: np.ndarray, at_proposals: np.ndarray) -> int:
     """How many local steps follow each independent one.
 
     From x an independent proposal is taken with probability α(x) = E min{1, w(x')/w(x)}. None are

@@ -27,7 +27,7 @@ from salmc.learning.critic import Critic
 from salmc.learning.learner import Learner, find_kernel, learning_settings
 from salmc.learning.method import TrainingState, first_state
 from salmc.learning.particles import Particles, Values, quantiles
-from salmc.learning.pool import find_mover
+from salmc.learning.pool import Pool, find_mover
 from salmc.learning.self_adversarial import SelfAdversarial
 from salmc.learning.settings import LearningSettings
 from salmc.movers.base import AbstractMover
@@ -47,6 +47,8 @@ def sal_mc(
     progress: bool | AbstractReporter = True,
     checkpoint: str | Path | None = None,
     resume: bool = False,
+    effective: int | None = None,
+    pool: Pool | None = None,
 ) -> Sampler:
     """Train a kernel on a target.
 
@@ -62,6 +64,9 @@ def sal_mc(
         checkpoint: a file in which the state is saved now and then.
         resume: go on from `checkpoint` if it is there. The kernel is then the same, bit for bit,
             as without the interruption.
+        effective: draws that will be wanted: training ends when no more of it pays for them.
+        pool: particles to begin with, `settings.pool_size` of them, in the coordinates of
+            `target.unbounded`; by default the mover finds them.
 
     Raises:
         ArgumentError: if settings, kernel, mover and target do not fit together.
@@ -79,7 +84,7 @@ def sal_mc(
     if not isinstance(target, AbstractTarget):
         checks.fail("target", "a target", target)
     target = target.unbounded
-    learner = Learner("sal-mc", seed, checkpoint=checkpoint, resume=resume, progress=progress)
+    learner = Learner("sal-mc", seed, checkpoint, resume, progress, effective)
     made = find_kernel(kernel, target.dim, learner.key(0))
     chosen = learning_settings(settings, made, has_target=True)
     filler = find_mover(target, mover)
@@ -94,7 +99,7 @@ def sal_mc(
         return SelfAdversarial(made, critic, chosen, target, whitening, steps)
 
     details: dict[str, Any] = {"target": target.name, "mover": filler.name}
-    return learner.from_density(method, begin, filler, details, settle=not moves_all)
+    return learner.from_density(method, begin, filler, details, settle=not moves_all, pool=pool)
 
 
 def begin(

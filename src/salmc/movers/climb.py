@@ -42,6 +42,8 @@ class Modes(NamedTuple):
     factors: Float[np.ndarray, "modes dim dim"]
     """Triangular A with C = A Aᵀ."""
     log_masses: Float[np.ndarray, " modes"]
+    gradients: int = 0
+    """How many gradients the climbs took."""
 
 
 def can_climb(target: AbstractTarget) -> bool:
@@ -60,34 +62,45 @@ def can_climb(target: AbstractTarget) -> bool:
     return True
 
 
-def find_modes(target: AbstractTarget, starts: Points) -> Modes:
-    """The modes that climbs from some starts end at; none, where no climb ends at a maximum."""
+def find_modes(target: AbstractTarget, starts: Points, repeats: int | None = None) -> Modes:
+    """The modes that climbs from some starts end at; none, where no climb ends at a maximum.
+
+    Args:
+        target: differentiable twice.
+        starts: where to climb from, in this order.
+        repeats: so many climbs in a row that find nothing new are the last; by default all climb.
+    """
     target.require_gradient("climbing")
-    ends: list[np.ndarray] = []
     found: list[tuple[np.ndarray, np.ndarray, float]] = []
+    gradients = known = 0
 
     def negative(x: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal gradients
+        gradients += 1
         value, gradient = _value_and_gradient(target, jnp.asarray(x, dtype=float))
         if not np.isfinite(value) or not np.all(np.isfinite(gradient)):
             return np.inf, np.zeros_like(x)
         return -float(value), -np.asarray(gradient, np.float64)
 
     for start in np.asarray(starts, np.float64):
+        if known == repeats:
+            break
+        known += 1
         if not np.isfinite(negative(start)[0]):
             continue
         result = minimize(
             negative, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS}
         )
-        if np.isfinite(result.fun) and np.all(np.isfinite(result.x)):
-            ends.append(result.x)
-    for end in ends:
+        end = result.x
+        if not np.isfinite(result.fun) or not np.all(np.isfinite(end)):
+            continue
         if any(_distance(end, mode, factor) < _NEAR for mode, factor, _ in found):
             continue
-        value = float(_value_and_gradient(target, jnp.asarray(end, dtype=float))[0])
         factor = _laplace(np.asarray(_hessian(target, jnp.asarray(end, dtype=float)), np.float64))
         if factor is not None:
             log_volume = np.sum(np.log(np.diag(factor))) + 0.5 * len(end) * np.log(2 * np.pi)
-            found.append((end, factor, value + log_volume))
+            found.append((end, factor, log_volume - result.fun))
+            known = 0
     found.sort(key=lambda mode: -mode[2])
     kept = [mode for mode in found if mode[2] > found[0][2] + _NEGLIGIBLE]
     dim = target.dim
@@ -95,6 +108,7 @@ def find_modes(target: AbstractTarget, starts: Points) -> Modes:
         np.array([mode[0] for mode in kept]).reshape(-1, dim),
         np.array([mode[1] for mode in kept]).reshape(-1, dim, dim),
         np.array([mode[2] for mode in kept]),
+        gradients,
     )
 
 

@@ -37,11 +37,11 @@ MOST_ROUNDS = 200
 NEAR_ENOUGH = 0.02
 """Below this β the Gaussian hardly knows the target yet."""
 
-_SATURATED = 12.0
+SATURATED = 12.0
 """A reach like this has all its weight on the widest of the scales."""
 
-_COVERED = 3.0
-_GROWTH = 1.5
+COVERED = 3.0
+GROWTH = 1.5
 _MOST_WIDENED = 2.0
 _WIDENING = 2.0
 _QUANTILE = 1.645
@@ -97,13 +97,13 @@ def find_cover(target: AbstractTarget, key: PRNGKeyArray) -> Location:
             for values in (found.mean - location.mean, found.cholesky)
         )
         reach = jnp.max(jnp.abs(shift) + 2.0 * jnp.sqrt(jnp.sum(spread**2, axis=1)))
-        unknown = (log_beta < jnp.log(NEAR_ENOUGH)) & (reach > _COVERED)
+        unknown = (log_beta < jnp.log(NEAR_ENOUGH)) & (reach > COVERED)
         usable = jnp.isfinite(moved)
-        outward = usable & ((reach > _SATURATED) | unknown)
-        widening = jnp.where(usable, jnp.clip(reach / _COVERED, 1.0, _MOST_WIDENED), 1.0)
+        outward = usable & ((reach > SATURATED) | unknown)
+        widening = jnp.where(usable, jnp.clip(reach / COVERED, 1.0, _MOST_WIDENED), 1.0)
         location = Location(
             jnp.where(outward, found.mean, location.mean),
-            jnp.where(outward, _GROWTH * found.cholesky, widening * location.cholesky),
+            jnp.where(outward, GROWTH * found.cholesky, widening * location.cholesky),
         )
         return round_number + 1, location, outward
 

@@ -14,10 +14,10 @@ w_j / W, W = Σ w, and taken with probability
     min{1, W / (W − w_j + w(x))}
 
 which is exact for every k (multiple-try Metropolis with independent proposals), and the rule of
-`salmc.metropolis` for k = 1. Each such step may be followed by local ones in the kernel's latent
-space (`local_steps`): a chain that is where q is far too small need not wait there for a proposal
-of its weight. A kernel without a correction leaves it out, min{1, p(x') / p(x)}: the ratio that the
-paper reports, which is not exact unless its q happens to be symmetric.
+`salmc.metropolis` for k = 1. Each such step may be followed by local ones, in the kernel's latent
+space or by a walk (`local_steps`): a chain that is where q is far too small need not wait there for
+a proposal of its weight. A kernel without a correction leaves it out, min{1, p(x') / p(x)}: the
+ratio that the paper reports, which is not exact unless its q happens to be symmetric.
 
 Reference: Liu, Liang and Wong, "The multiple-try method and local optimization in Metropolis
 sampling", JASA 2000; Martino, "A review of multiple try MCMC", 2018.
@@ -98,7 +98,7 @@ class Transition(eqx.Module):
             step, and log densities are NaN.
         metropolis: whether proposals may be rejected.
         tries: proposals for each step, of which one may be taken; independent kernels only.
-        local: local steps after each step; latent kernels only.
+        local: local steps after each step; independent kernels only.
         densities: whether forward passes find the log density of each draw; NaN if not.
     """
 
@@ -127,7 +127,7 @@ class Transition(eqx.Module):
         if not self.metropolis:
             return ChainState(points, nothing, nothing, no_noise)
         log_p = self.log_densities(points)
-        if self.local:
+        if self.local and self.kernel.latent:
             noise, log_scale = self.kernel.to_noise(points)
             return ChainState(points, log_p, log_p - log_q(noise, log_scale), noise)
         log_proposal = nothing

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from salmc.diagnostics.summary import Summary
     from salmc.sampling.executor import Block, ChainRun
+    from salmc.sampling.sampler import Sampler
 
 _BATCH = 8192
 """Points that are evaluated at once."""
@@ -49,6 +50,7 @@ class Draws:
         seen: (n, dim) what training had found of the target, where there was training: diagnostics
             tell whether the draws went everywhere that it did.
         warnings: what went wrong on the way, in words; empty when nothing did.
+        sampler: what made them, where `salmc.sample` did; files do not hold it.
     """
 
     positions: np.ndarray
@@ -64,6 +66,7 @@ class Draws:
     compile_seconds: float = 0.0
     seen: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
+    sampler: "Sampler | None" = None
 
     def __post_init__(self) -> None:
         if np.ndim(self.positions) != 3:

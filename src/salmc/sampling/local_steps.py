@@ -1,16 +1,20 @@
-"""Chains with local steps in a kernel's latent space after each independent one.
+"""Chains with local steps after each independent one: in a kernel's latent space, if it has one,
 
     ξ' = √(1 − ρ²) ξ + ρ ε,   x' = T(ξ'),   taken with min{1, w(x') / w(x)},   w = p/q
 
-leaves p invariant for every ρ, which is drawn anew for each step; an independent proposal is ρ = 1.
-Chains that need none of this do not pay for it: see `learning.review`.
+and else a walk in whitened coordinates,
+
+    x' = x + ρ ε · 2.4/√d,   taken with min{1, p(x') / p(x)}.
+
+Both leave p invariant for every ρ, which is drawn anew for each step. A chain that is where q is
+far too small walks on from there. Chains that need none of this do not pay: see `learning.review`.
 """
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from salmc.kernels.noise import local_noise, log_q
+from salmc.kernels.noise import local_length, local_noise, log_q
 from salmc.metropolis import log_ratio, taken
 from salmc.sampling.chains import Ahead, ChainState, Steps, Transition
 
@@ -34,17 +38,15 @@ def with_local_steps(
         ahead, log_uniform, fresh, uniforms = given
         ratio = ahead.total - jnp.logaddexp(ahead.others, state.log_weight)
         first = taken(log_uniform, ratio)
-        state = _choose(first, ChainState(ahead[0], ahead[2], ahead[3], ahead[1]), state)
+        noise = ahead.noise if transition.kernel.latent else state.noise
+        begun = ChainState(ahead.points, ahead.log_density, ahead.log_weight, noise)
+        state = _choose(first, begun, state)
         invalid = jnp.zeros((), int)
         for i in range(transition.local):
             share = 1.0 - jnp.exp(uniforms[:, i, 0])
-            new_noise = local_noise(state.noise, fresh[:, i], share)
-            new, log_scale = transition.kernel.from_noise(new_noise)
-            valid = jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(log_scale)
-            log_p = transition.log_densities(new)
-            log_w = log_p - log_q(new_noise, -log_scale)
-            accepted = taken(uniforms[:, i, 1], log_ratio(log_w, state.log_weight, 0.0, valid))
-            state = _choose(accepted, ChainState(new, log_p, log_w, new_noise), state)
+            new, ratio, valid = _propose(transition, state, fresh[:, i], share)
+            accepted = taken(uniforms[:, i, 1], ratio)
+            state = _choose(accepted, new, state)
             invalid += jnp.sum(~valid)
         return state, (state.points, state.log_density, first, invalid)
 
@@ -56,6 +58,31 @@ def with_local_steps(
     )
     state, (points, values, accepted, invalid) = jax.lax.scan(step, state, inputs)
     return state, Steps(points, values, accepted, ahead.invalid + jnp.sum(invalid))
+
+
+def _propose(
+    transition: Transition,
+    state: ChainState,
+    fresh: Float[Array, "chains noise_dim"],
+    share: Float[Array, " chains"],
+) -> tuple[ChainState, Float[Array, " chains"], Bool[Array, " chains"]]:
+    """A local proposal of each chain, its log ratio, and whether it is finite."""
+    kernel = transition.kernel
+    if kernel.latent:
+        noise = local_noise(state.noise, fresh, share)
+        new, log_scale = kernel.from_noise(noise)
+        valid = jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(log_scale)
+        log_p = transition.log_densities(new)
+        log_w = log_p - log_q(noise, -log_scale)
+        ratio = log_ratio(log_w, state.log_weight, 0.0, valid)
+        return ChainState(new, log_p, log_w, noise), ratio, valid
+    step = local_length(share) * 2.4 / kernel.dim**0.5
+    new = state.points + step[:, None] * fresh[:, -kernel.dim :]
+    valid = jnp.all(jnp.isfinite(new), axis=-1)
+    log_p = transition.log_densities(new)
+    log_w = log_p - kernel.log_densities(new, new)
+    ratio = log_ratio(log_p, state.log_density, 0.0, valid)
+    return ChainState(new, log_p, log_w, state.noise), ratio, valid
 
 
 def _choose(which: Bool[Array, " chains"], new: ChainState, old: ChainState) -> ChainState:

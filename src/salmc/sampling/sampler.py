@@ -4,6 +4,7 @@ The one record that training makes, files hold and chains are drawn from.
 """
 
 import dataclasses
+import importlib
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -182,7 +183,7 @@ class Sampler:
                 "A Metropolis step needs the log density, and this kernel was loaded without its "
                 "target: pass target=… when loading it."
             )
-        local = self.local if metropolis and self.kernel.latent else 0
+        local = self.local if metropolis and self.kernel.independent else 0
         return Transition(self.kernel, self.whitening, self.target, metropolis, tries, local)
 
     def begin(
@@ -257,6 +258,11 @@ class Sampler:
     def title(self) -> str:
         """For progress bars."""
         return self.method if self.target is None else f"{self.method} on {self.target.name}"
+
+    def improve(self, **options: Any) -> "Sampler":
+        """A better one, by more training from where this one is; see `salmc.improve`."""
+        # Learning is a later stage of the way of the data than this one.
+        return importlib.import_module("salmc.learning.improve").improve(self, **options)
 
     def save(self, path: str | Path) -> Path:
         """Write a `.salmc` file, which `salmc.load` reads; atomic.

@@ -1,0 +1,285 @@
+"""A mixture that adapts to the target by importance sampling: the first answer, in few evaluations.
+
+Draws x_i of proposals q_1, …, q_T (n_t of each) are kept with log p(x_i), and weigh
+
+    w_i = p(x_i) / q̄(x_i),    q̄ = Σ_t n_t q_t / Σ_t n_t
+
+whichever proposal they came from. The first proposals are wide, and move outward until they cover
+the target. Then each round fits a mixture to the weights w^β, with the largest β ≤ 1 at which
+enough draws count, and draws from it. What a round overlooks is not lost: where q̄ is too small, w
+is large, and the next round goes there. Values of log p are all that is used, and none of them is
+thrown away.
+
+A mixture that fits where it draws may still lack the neck of a funnel. So exact local moves have
+the last word: a cloud drawn by the weights takes sweeps of differential evolution. Where it drifts,
+or goes where the mixture hardly ever draws, the mixture learns from there, and the rounds go on; it
+is settled when the cloud stays.
+
+Reference: Cornuet, Marin, Mira and Robert, "Adaptive multiple importance sampling", 2012.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.spatial import cKDTree
+
+from salmc.learning.archive import Archive, effective_count, tempered
+from salmc.learning.evaluator import BudgetSpentError, Evaluator
+from salmc.learning.mixture_fit import Mixture, fit_mixture
+from salmc.movers.cover import COVERED, FIRST_SCALES, GROWTH, NEAR_ENOUGH, SATURATED
+
+_MOST_OUTWARD = 60
+_COUNTING = 1 / 6
+"""Share of the draws at several scales that must count for moments of them."""
+
+_WIDE_SHARE, _WIDENING = 0.15, 2.0
+"""Of each round's draws, so many come from the mixture made so much wider."""
+
+_ENOUGH, _BETTER, _STALE = 0.85, 1.05, 2
+"""Rounds end at that efficiency, or when so many of them in a row brought no such gain."""
+
+_LEVELS = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
+_DRIFTED = 4.0
+"""Standard errors; of a cloud that stays, the largest of some hundred is seldom beyond."""
+
+
+_NEIGHBOURS, _KEPT = 10, 4096
+_RARELY, _RARE_SHARE = 30.0, 0.01
+"""Places where p/q is so many times its mean are drawn rarely; so much of a cloud may be there."""
+
+
+class Effort(NamedTuple):
+    """How much is spent.
+
+    Attributes:
+        each: draws in a round.
+        rounds: at most so many in a row.
+        repairs: at most so many looks by local moves, after each of which the rounds go on.
+        particles, sweeps: of these looks.
+        climbs: from peaks of the draws, and from any of them, at most so many each.
+        wide: draws of the proposal that covers, beside those of the rounds: narrow modes.
+    """
+
+    each: int = 1024
+    rounds: int = 40
+    repairs: int = 3
+    particles: int = 512
+    sweeps: int = 40
+    climbs: int = 48
+    wide: int = 0
+
+
+FRUGAL = Effort(each=400, rounds=25, repairs=2, particles=200, sweeps=10, climbs=2)
+"""For densities that are dear, as black boxes are."""
+
+
+@dataclasses.dataclass
+class Adaptation:
+    """A mixture that adapts, and all that it was told.
+
+    Attributes:
+        evaluator: log p.
+        generator: of all randomness.
+        effort: how much is spent.
+        archive: draws so far.
+        mixture: the best so far; None before the first round.
+        efficiency: its effective draws for each draw.
+        settled: whether exact local moves left its cloud where it was.
+        watch: told the efficiency after each round.
+    """
+
+    evaluator: Evaluator
+    generator: np.random.Generator
+    effort: Effort
+    archive: Archive
+    mixture: Mixture | None = None
+    efficiency: float = 0.0
+    settled: bool = False
+    watch: Callable[[float], None] = lambda efficiency: None
+
+    def run(
+        self,
+        mean: np.ndarray,
+        factor: np.ndarray,
+        find_modes: Callable[[np.ndarray], Mixture | None] | None = None,
+    ) -> None:
+        """From a first Gaussian to a settled mixture, or as far as rounds and budget go.
+
+        Args:
+            mean, factor: of the Gaussian; the factor is triangular.
+            find_modes: Gaussians at the modes that are found from some starts.
+        """
+        try:
+            proposal = self.cover(mean, factor)
+            seen = self.look_around(proposal) if self.effort.wide else self.archive.latest()
+            if find_modes is not None and np.sum(seen[1] > -np.inf) > _NEIGHBOURS:
+                modes = find_modes(self.starts(*seen))
+                if modes is not None:
+                    self.draw(modes, self.effort.each)
+            self.improve()
+            for _ in range(self.effort.repairs):
+                if self.mixture is None:
+                    return
+                cloud, values = self.moved_cloud()
+                rare = self.rarely_drawn(self.mixture, cloud, values)
+                self.settled = self.drift(cloud) < _DRIFTED and rare <= _RARE_SHARE
+                if self.settled:
+                    return
+                equal = np.ones(len(cloud))
+                self.draw(fit_mixture(cloud, equal, self.generator), self.effort.each)
+                self.improve()
+        except BudgetSpentError:
+            return
+
+    def look_around(self, proposal: Mixture) -> tuple[np.ndarray, np.ndarray]:
+        """Many draws of a wide proposal, of which enough are kept, and log p there."""
+        points = self.evaluator.rounded(proposal.sample(self.generator, self.effort.wide))
+        values = self.evaluator(points)
+        self.archive.add(proposal, points[:_KEPT], values[:_KEPT])
+        return points, values
+
+    def starts(self, points: np.ndarray, values: np.ndarray) -> Float[np.ndarray, "n dim"]:
+        """Places to climb from: draws that are likelier than their neighbours, and any others."""
+        usable = values > -np.inf
+        points, values = points[usable], values[usable]
+        middle, unit = np.median(points, axis=0), np.std(points, axis=0)
+        near = min(_NEIGHBOURS, len(points))
+        tree = cKDTree((points - middle) / np.where(unit > 0.0, unit, 1.0))
+        neighbours = tree.query(tree.data, near)[1].reshape(len(points), near)
+        # A narrow mode shows in one draw that is likelier than all around it.
+        peaks = np.flatnonzero(values >= np.max(values[neighbours], axis=1))
+        peaks = peaks[np.argsort(-values[peaks])]
+        others = self.generator.permutation(len(points))
+        rows = np.concatenate([peaks[: self.effort.climbs], others[: self.effort.climbs]])
+        return points[rows]
+
+    def draw(self, proposal: Mixture, count: int) -> None:
+        """Draws of a proposal, evaluated and kept."""
+        points = self.evaluator.rounded(proposal.sample(self.generator, count))
+        self.archive.add(proposal, points, self.evaluator(points))
+
+    def cover(self, mean: np.ndarray, factor: np.ndarray) -> Mixture:
+        """Draw at several scales, and move outward until the mass is well within.
+
+        The rules are those of `movers.cover`, which says why. Returns the last proposal.
+        """
+        for _ in range(_MOST_OUTWARD):
+            proposal = _at_scales(mean, factor)
+            self.draw(proposal, self.effort.each)
+            points, values = self.archive.latest()
+            if np.sum(values > -np.inf) <= 2 * len(mean):
+                break
+            weights, beta = tempered(
+                values - proposal.log_density(points), _COUNTING * np.sum(values > -np.inf)
+            )
+            found_mean, found = _moments(points, weights)
+            shift, spread = (np.linalg.solve(factor, a) for a in (found_mean - mean, found))
+            reach = np.max(np.abs(shift) + 2.0 * np.sqrt(np.sum(spread**2, axis=1)))
+            if not (reach > SATURATED or (beta < NEAR_ENOUGH and reach > COVERED)):
+                break
+            mean, factor = found_mean, GROWTH * found
+        return proposal
+
+    def improve(self) -> None:
+        """Rounds of fitting and drawing, until β = 1 and nothing better comes."""
+        each, best, stale = self.effort.each, 0.0, 0
+        wanted = max(0.25 * each, 10.0 * self.archive.dim)
+        for _ in range(self.effort.rounds):
+            log_weights = self.archive.log_weights()
+            if not np.any(log_weights > -np.inf):
+                return
+            weights, beta = tempered(log_weights, min(wanted, 0.25 * len(log_weights)))
+            near = None if beta < 1.0 or self.mixture is None else len(self.mixture.weights)
+            fitted = fit_mixture(self.archive.points, weights, self.generator, near)
+            wide = int(_WIDE_SHARE * each)
+            self.draw(fitted, each - wide)
+            fresh = effective_count(self.archive.latest_log_weights()) / (each - wide)
+            self.draw(fitted.widened(_WIDENING), wide)
+            self.watch(fresh)
+            if beta < 1.0:
+                continue
+            # Fresh draws may miss what the others have seen, and the others how well it fits.
+            efficiency = min(fresh, self.archive.efficiency(fitted))
+            stale = 0 if efficiency > _BETTER * best else stale + 1
+            if efficiency >= best:
+                best, self.mixture, self.efficiency = efficiency, fitted, efficiency
+            if best > _ENOUGH or stale >= _STALE:
+                return
+            # More draws count now: let as many teach.
+            wanted = max(wanted, 0.5 * effective_count(self.archive.log_weights()))
+
+    def moved_cloud(self) -> tuple[Float[np.ndarray, "n dim"], Float[np.ndarray, " n"]]:
+        """Particles drawn by the weights, after sweeps of differential evolution; log p there."""
+        particles, sweeps = self.effort.particles, self.effort.sweeps
+        rows = self.archive.resampled(self.generator, particles)
+        points, values = self.archive.points[rows], self.archive.values[rows]
+        half = particles // 2
+        for _ in range(sweeps):
+            for mine, others in (
+                (slice(0, half), slice(half, None)),
+                (slice(half, None), slice(0, half)),
+            ):
+                points[mine], values[mine] = self._evolve(
+                    points[mine], values[mine], points[others]
+                )
+        return points, values
+
+    def rarely_drawn(self, mixture: Mixture, cloud: np.ndarray, values: np.ndarray) -> float:
+        """The share of a cloud where p/q is many times its mean: chains would stick there."""
+        log_weights = values - mixture.log_density(cloud) - self.archive.log_evidence()
+        return float(np.mean(log_weights > np.log(_RARELY)))
+
+    def drift(self, cloud: np.ndarray) -> float:
+        """How far the cloud went from the weighted draws, in standard errors of its quantiles."""
+        weights, _ = tempered(self.archive.log_weights(), 0.0)
+        count = np.sum(weights) ** 2 / np.sum(weights**2)
+        error = np.sqrt(_LEVELS * (1.0 - _LEVELS) * (1.0 / len(cloud) + 1.0 / count))
+        largest = 0.0
+        for column, moved in zip(self.archive.points.T, cloud.T, strict=True):
+            order = np.argsort(column)
+            share = np.cumsum(weights[order]) / np.sum(weights)
+            at = np.minimum(np.searchsorted(share, _LEVELS), len(order) - 1)
+            # One draw of much weight makes the share at its place differ from the level.
+            below = np.mean(moved[:, None] <= column[order][at], axis=0)
+            largest = max(largest, float(np.max(np.abs(below - share[at]) / error)))
+        return largest
+
+    def _evolve(
+        self, points: np.ndarray, values: np.ndarray, others: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """One Metropolis step of each point by differences of others, as in `movers.evolution`."""
+        count, dim = points.shape
+        first, second = self.generator.integers(len(others), size=(2, count))
+        scale = np.exp(self.generator.uniform(np.log(0.1), np.log(1.2), count))
+        factor = np.where(
+            self.generator.uniform(size=count) < 0.1, 1.0, scale * 2.38 / np.sqrt(2.0 * dim)
+        )
+        noise = 1e-3 * np.std(others, axis=0) * self.generator.standard_normal(points.shape)
+        new = points + factor[:, None] * (others[first] - others[second]) + noise
+        new = self.evaluator.rounded(new)
+        new_values = self.evaluator(new)
+        with np.errstate(invalid="ignore"):
+            taken = np.log1p(-self.generator.uniform(size=count)) < new_values - values
+        return np.where(taken[:, None], new, points), np.where(taken, new_values, values)
+
+
+def _at_scales(mean: np.ndarray, factor: np.ndarray) -> Mixture:
+    """One Gaussian at several scales at once."""
+    factors = np.stack([scale * factor for scale in FIRST_SCALES])
+    means = np.repeat(mean[None], len(factors), axis=0)
+    return Mixture.of_gaussians(np.ones(len(factors)), means, factors)
+
+
+def _moments(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and triangular factor of weighted points, their correlations shrunk a little."""
+    shares = weights / np.sum(weights)
+    mean = shares @ points
+    centred = points - mean
+    covariance = (centred * shares[:, None]).T @ centred
+    deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
+    correlation = 0.9 * covariance / np.outer(deviation, deviation)
+    np.fill_diagonal(correlation, 1.0 + 1e-4)
+    return mean, deviation[:, None] * np.linalg.cholesky(correlation)

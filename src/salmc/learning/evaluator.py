@@ -1,0 +1,65 @@
+"""log p on the host: batches of points, counted, and never more of them than a budget allows."""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from salmc.errors import SalmcError
+from salmc.programs import compiled
+from salmc.target import AbstractTarget, Points
+
+_FEWEST = 64
+"""Points of the smallest compiled batch."""
+
+
+class BudgetSpentError(SalmcError):
+    """The next batch would exceed the budget; nothing of it was evaluated."""
+
+
+class Evaluator:
+    """A target's log density, as NumPy sees it.
+
+    Attributes:
+        points, batches: how many were evaluated.
+        limit: how many points may be; None for any number.
+    """
+
+    def __init__(self, target: AbstractTarget, limit: int | None = None):
+        self.target, self.limit = target, limit
+        self.points = self.batches = 0
+        self.dtype = np.dtype(jnp.zeros(()).dtype)
+
+    @property
+    def left(self) -> float:
+        """Points that may still be evaluated."""
+        return np.inf if self.limit is None else self.limit - self.points
+
+    def rounded(self, points: np.ndarray) -> np.ndarray:
+        """Points as the target will see them, in the precision that JAX computes in."""
+        return points.astype(self.dtype).astype(np.float64)
+
+    def __call__(self, points: Float[np.ndarray, "n dim"]) -> Float[np.ndarray, " n"]:
+        """log p at each point; −inf where it is zero, NaN or infinite.
+
+        Raises:
+            BudgetSpentError: before anything is evaluated that the budget does not have.
+        """
+        count = len(points)
+        if count > self.left:
+            raise BudgetSpentError(
+                f"The budget of {self.limit} evaluations is spent: {self.points} were made, and "
+                f"{count} more were wanted. Allow more of them."
+            )
+        self.points, self.batches = self.points + count, self.batches + 1
+        size = count
+        if self.target.differentiable:
+            # Batches of all lengths share a few programs. A black box is never asked in vain.
+            size = max(_FEWEST, 1 << (count - 1).bit_length())
+        padded = np.concatenate([points, np.repeat(points[:1], size - count, axis=0)])
+        values = _log_densities(self.target, jnp.asarray(padded, dtype=float))
+        return np.asarray(values, np.float64)[:count]
+
+
+@compiled
+def _log_densities(target: AbstractTarget, points: Points) -> Float[Array, " n"]:
+    return target.log_densities(points)

@@ -1,0 +1,207 @@
+"""A sampler in seconds: a mixture that adapts to the target, bound as a kernel.
+
+Nothing is trained by gradients of a network, and next to nothing compiled: the density itself, and
+where there is a gradient a climb to the modes. `usable` says whether that is enough for the target
+at hand; where it is not, `fit` learns a flow.
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from salmc import checks
+from salmc.bounds import Bounds, Unbounded
+from salmc.kernels.mixture import MixtureKernel
+from salmc.kernels.whitening import Whitening
+from salmc.learning.adaptive_mixture import FRUGAL, Adaptation, Effort
+from salmc.learning.archive import Archive
+from salmc.learning.evaluator import BudgetSpentError, Evaluator
+from salmc.learning.mixture_fit import Mixture
+from salmc.learning.review import local_steps
+from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
+from salmc.movers.base import check_at
+from salmc.movers.climb import can_climb, find_modes
+from salmc.movers.cover import find_edges, first_location
+from salmc.progress import AbstractReporter, SilentReporter
+from salmc.sampling.sampler import Sampler
+from salmc.target import AbstractTarget
+
+METHOD = "mixture"
+
+_POOL = 4096
+_USABLE = 0.25
+"""Effective draws for each draw, at least; what has fewer is no mixture of Gaussians."""
+
+_FEW_DIMENSIONS = 4
+"""Up to which many draws find narrow modes."""
+
+_REPEATS = 24
+"""Climbs in a row that find nothing new, after which there is hardly a mode left: of one that a
+sixth of the starts belong to, a chance of 1 in 80."""
+
+_NEARLY_ALL = 0.9
+"""Effective draws for each draw, above which chains need no local steps."""
+
+_MANY_OUTSIDE = 0.02
+"""Share of a mixture's draws where the density is zero, at which to look for edges."""
+
+_FEWEST_EACH = 16
+"""Points for each coordinate that look for edges."""
+
+
+class FirstAnswer(NamedTuple):
+    """A sampler, and what it is worth.
+
+    Attributes:
+        sampler: exact; None where no mixture was found.
+        efficiency: its effective draws for each draw.
+        usable: whether that is enough, and exact local moves found nothing that it lacks.
+        evaluations: what it cost, by kind.
+    """
+
+    sampler: Sampler | None
+    efficiency: float
+    usable: bool
+    evaluations: dict[str, int]
+
+
+def first_answer(
+    target: AbstractTarget,
+    seed: int = 0,
+    *,
+    evaluations: int | None = None,
+    report: AbstractReporter | None = None,
+) -> FirstAnswer:
+    """Adapt a mixture to a target.
+
+    Args:
+        target: what to sample; only values and, to find modes, gradients are used.
+        seed: the same seed gives the same sampler.
+        evaluations: of the density, at most; gradients are not counted among them.
+        report: told of each round.
+
+    Raises:
+        TargetError: if the density cannot be used at all.
+    """
+    checks.integer("seed", seed, 0)
+    report = SilentReporter() if report is None else report
+    evaluator = Evaluator(target.unbounded, evaluations)
+    effort = _effort(evaluator.target)
+    report.start(f"searching {target.name}", effort.rounds)
+    found, gradients = _adapted(evaluator, seed, effort, report)
+    edges = None if found.mixture is None else _edges(found)
+    if edges is not None and evaluator.target.outer is evaluator.target:
+        inside = Bounds(*(jnp.asarray(side, dtype=float) for side in edges))
+        evaluator.target = Unbounded(evaluator.target, inside)
+        found, more = _adapted(evaluator, seed, effort, report)
+        gradients += more
+    counts = {
+        "points": evaluator.points,
+        "batches": evaluator.batches,
+        "gradients": gradients,
+    }
+    if found.mixture is None:
+        return FirstAnswer(None, 0.0, False, counts)
+    sampler = _bound(evaluator.target, found, seed, counts)
+    usable = found.settled and found.efficiency >= _USABLE
+    return FirstAnswer(sampler, found.efficiency, usable, counts)
+
+
+def _effort(target: AbstractTarget) -> Effort:
+    """By what the density costs, as far as it is known: the same on every machine."""
+    if not target.differentiable or target.size > MANY_DATA:
+        return FRUGAL
+    if target.dim > MANY_DIMENSIONS:
+        # Only what Laplace's Gaussian nearly describes can be had by draws alone.
+        return Effort(each=max(1024, 16 * target.dim), rounds=6, repairs=1, climbs=2)
+    return Effort(wide=2**16 if target.dim <= _FEW_DIMENSIONS else 2**12)
+
+
+def _adapted(
+    evaluator: Evaluator, seed: int, effort: Effort, report: AbstractReporter
+) -> tuple[Adaptation, int]:
+    """The mixture, and how many gradients it took."""
+    target, gradients = evaluator.target, 0
+
+    def modes(starts: np.ndarray) -> Mixture | None:
+        nonlocal gradients
+        found = find_modes(target, jnp.asarray(starts, dtype=float), _REPEATS)
+        gradients += found.gradients
+        if not len(found.positions):
+            return None
+        masses = np.exp(found.log_masses - found.log_masses[0])
+        # A mode that Laplace thinks light may be heavy: each is drawn from often enough to show it.
+        weights = 0.5 * masses / np.sum(masses) + 0.5 / len(masses)
+        return Mixture.of_gaussians(weights, found.positions, found.factors)
+
+    first = first_location(target)
+    mean, factor = (np.asarray(a, np.float64) for a in (first.mean, first.cholesky))
+    generator = np.random.default_rng(seed)
+    if evaluator.left > effort.each:
+        start = mean + generator.standard_normal((8, target.dim)) @ factor.T
+        evaluator.points += len(start)
+        check_at(target, jnp.asarray(start, dtype=float), required=False)
+    adaptation = Adaptation(
+        evaluator,
+        generator,
+        effort,
+        Archive.empty(target.dim),
+        watch=lambda efficiency: report.advance(1, efficiency=efficiency),
+    )
+    adaptation.run(mean, factor, modes if can_climb(target) else None)
+    return adaptation, gradients
+
+
+def _edges(found: Adaptation) -> tuple[np.ndarray, np.ndarray] | None:
+    """Bounds of a box or half space, where many draws of the mixture fall outside the support."""
+    values = found.archive.latest()[1]
+    if np.mean(values == -np.inf) < _MANY_OUTSIDE:
+        return None
+    count = max(_FEWEST_EACH * found.archive.dim, found.effort.particles // 2)
+    rows = found.archive.resampled(found.generator, count)
+    try:
+        return find_edges(found.evaluator, found.archive.points[rows])
+    except BudgetSpentError:
+        return None
+
+
+def _bound(target: AbstractTarget, found: Adaptation, seed: int, counts: dict[str, int]) -> Sampler:
+    """The mixture as a kernel in whitened coordinates, with a pool drawn by the weights."""
+    assert found.mixture is not None
+    rows = found.archive.resampled(found.generator, _POOL)
+    pool, values = found.archive.points[rows], found.archive.values[rows]
+    whitening = Whitening.fit(jnp.asarray(pool))
+    matrix = np.asarray(whitening.forward_matrix, np.float64)
+    factors = np.swapaxes(found.mixture.factors, 1, 2) @ matrix
+    covariances = np.swapaxes(factors, 1, 2) @ factors
+    kernel = MixtureKernel.of(
+        found.mixture.weights,
+        (found.mixture.means - np.asarray(whitening.mean, np.float64)) @ matrix,
+        np.linalg.cholesky(covariances),
+        found.mixture.shares,
+    )
+    points, log_density = target.outward(
+        jnp.asarray(pool, dtype=float), jnp.asarray(values, dtype=float)
+    )
+    log_weights = found.archive.values - found.mixture.log_density(found.archive.points)
+    own = found.archive.proposals_of(found.mixture, log_weights)
+    local = local_steps(log_weights[rows], own)
+    if found.effort is not FRUGAL and found.efficiency < _NEARLY_ALL:
+        local = 1  # they cost little where the density does, and no chain sticks
+    settings: dict[str, Any] = {
+        "seed": seed,
+        "target": target.name,
+        "efficiency": found.efficiency,
+        "evaluations": counts,
+    }
+    return Sampler(
+        kernel=kernel,
+        target=target,
+        whitening=whitening,
+        pool=np.asarray(points),
+        method=METHOD,
+        settings=settings,
+        pool_log_density=np.asarray(log_density),
+        local=local,
+    )

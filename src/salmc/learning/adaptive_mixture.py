@@ -46,6 +46,9 @@ _DRIFTED = 4.0
 """Standard errors; of a cloud that stays, the largest of some hundred is seldom beyond."""
 
 
+_HOPELESS = 0.1
+"""Below this efficiency a mixture that was repaired once is not repaired again."""
+
 _NEIGHBOURS, _KEPT = 10, 4096
 _RARELY, _RARE_SHARE = 30.0, 0.01
 """Places where p/q is so many times its mean are drawn rarely; so much of a cloud may be there."""
@@ -120,8 +123,8 @@ class Adaptation:
                 if modes is not None:
                     self.draw(modes, self.effort.each)
             self.improve()
-            for _ in range(self.effort.repairs):
-                if self.mixture is None:
+            for number in range(self.effort.repairs):
+                if self.mixture is None or (number and self.efficiency < _HOPELESS):
                     return
                 cloud, values = self.moved_cloud()
                 rare = self.rarely_drawn(self.mixture, cloud, values)

@@ -30,7 +30,7 @@ class Evaluator:
         self.dtype = np.dtype(jnp.zeros(()).dtype)
 
     @property
-    def left(self) -> float:
+    def left(self) -> int | float:
         """Points that may still be evaluated."""
         return np.inf if self.limit is None else self.limit - self.points
 

@@ -69,6 +69,22 @@ class BarReporter(AbstractReporter):
         self._progress.stop()
 
 
+class PartReporter(AbstractReporter):
+    """For one of several parts of the work: the end of the part is not the end of the whole."""
+
+    def __init__(self, whole: AbstractReporter) -> None:
+        self._whole = whole
+
+    def start(self, description: str, total: int) -> None:
+        self._whole.start(description, total)
+
+    def advance(self, steps: int, **figures: float) -> None:
+        self._whole.advance(steps, **figures)
+
+    def stop(self) -> None:
+        pass
+
+
 def reporter(progress: "bool | AbstractReporter") -> AbstractReporter:
     """True: a bar; False: silence; a reporter: itself."""
     if isinstance(progress, AbstractReporter):

@@ -43,13 +43,24 @@ def run(
     debug: shared.Debug = False,
     kernel: Annotated[
         str | None,
-        _learned("What is learned: flow, nice or mlp.", show_default="flow; nice for a-nice-mc"),
+        _learned(
+            "What is learned: flow, mixture, nice or mlp.", show_default="flow; nice for a-nice-mc"
+        ),
     ] = None,
     mover: Annotated[
         str | None, _learned("What fills the pool that is learned from.", show_default="auto")
     ] = None,
     chains: Annotated[int | None, _learned("Number of chains.", show_default="32")] = None,
     draws: Annotated[int | None, _learned("Draws of each chain.", show_default="2000")] = None,
+    effective: Annotated[
+        int | None,
+        _learned(
+            "Effective draws to reach, with as little training as they need; not with --draws."
+        ),
+    ] = None,
+    evaluations: Annotated[
+        int | None, _learned("Evaluations of the density, at most; with --effective.")
+    ] = None,
     metropolis: Annotated[
         bool | None, _learned(*shared.METROPOLIS, show_default=shared.METROPOLIS_DEFAULT)
     ] = None,
@@ -84,6 +95,22 @@ def run(
                 start=start,
                 keep=keep,
             )
+            if effective is not None or evaluations is not None:
+                from salmc.cli.ask import Request, ask
+
+                shared.refuse(
+                    "is left to the run that --effective asks for. Leave one of them out.",
+                    steps=steps,
+                    kernel=kernel,
+                    mover=mover,
+                    draws=draws,
+                    metropolis=metropolis,
+                    resume=resume or None,
+                    set=settings,
+                    method=None if method == "sal-mc" else method,
+                )
+                ask(Request(effective, evaluations, chains, seed), target, results)
+                return
             plan = Plan(method, chosen, seed, steps, kernel, mover, chains, draws, metropolis)
             train_and_draw(plan, target, results, resume=resume, named=out is not None)
             return
@@ -94,6 +121,8 @@ def run(
             mover=mover,
             chains=chains,
             draws=draws,
+            effective=effective,
+            evaluations=evaluations,
             metropolis=metropolis,
             resume=resume or None,
         )

@@ -2,10 +2,11 @@
 
     q(x') = Σ_k w_k Σ_j s_j f_j(|L_k⁻¹(x' − m_k)|²) / |L_k|
 
-with radial laws f_j that all components share: a Gaussian, and Student's t with five degrees of
-freedom and with one. A draw picks a component and a law, and is m_k + L_k z · r with z ~ N(0, I)
-and r = 1, or √(ν / χ²_ν). Where a few Gaussians describe the target it is the first answer, with
-nothing to train (`learning.adaptive_mixture`); where they do not, the flow is the better kernel.
+with radial laws f_j that all components share: a Gaussian, a wider one, and Student's t with five
+degrees of freedom and with one. A draw picks a component and a law, and is m_k + L_k z · r with
+z ~ N(0, I) and r = 1, a width, or √(ν / χ²_ν). Where a few Gaussians describe the target it is the
+first answer, with nothing to train (`learning.adaptive_mixture`); where they do not, the flow is
+the better kernel.
 """
 
 import math
@@ -22,17 +23,30 @@ from salmc.kernels.base import AbstractTractableKernel, Noise, Values
 from salmc.kernels.layers import numpy_generator
 from salmc.target import Points
 
-DEGREES = (math.inf, 5.0, 1.0)
+DEGREES = (math.inf, math.inf, 5.0, 1.0)
 """Of freedom, of each radial law."""
 
-LEAST_SHARES = (0.0, 0.04, 0.01)
-"""Of the draws that come from each law, at least: tails that a proposal must not lack."""
+LEAST_SHARES = (0.0, 0.08, 0.03, 0.01)
+"""Of the draws that come from each law, at least: tails that a proposal must not lack, or chains
+stay for long where it does."""
 
 _CHI = 5
 """Normal numbers for χ²; a law of fewer degrees uses the first of them."""
 
 _PICKS = 2
 """Normal numbers that pick component and law."""
+
+
+def widths(dim: int) -> tuple[float, ...]:
+    """Of each radial law. In many dimensions a Gaussian that is much wider is nowhere near."""
+    return (1.0, 1.0 + 1.5 / math.sqrt(dim), 1.0, 1.0)
+
+
+def gaussian_shares() -> Float[np.ndarray, " laws"]:
+    """As little of the wider laws as every mixture has."""
+    shares = np.array(LEAST_SHARES)
+    shares[0] = 1.0 - np.sum(shares)
+    return shares
 
 
 class MixtureKernel(AbstractTractableKernel):
@@ -64,8 +78,7 @@ class MixtureKernel(AbstractTractableKernel):
         self.logits = jnp.zeros(components)
         self.means = jnp.asarray(spread if components > 1 else 0.0 * spread, dtype=float)
         self.factors = jnp.asarray(np.tile(np.eye(dim), (components, 1, 1)), dtype=float)
-        shares = np.array(LEAST_SHARES) + np.array([1.0 - sum(LEAST_SHARES), 0.0, 0.0])
-        self.laws = jnp.asarray(np.log(shares), dtype=float)
+        self.laws = jnp.asarray(np.log(gaussian_shares()), dtype=float)
 
     @classmethod
     def of(
@@ -101,8 +114,15 @@ class MixtureKernel(AbstractTractableKernel):
             _picked(logits, noise[:, i]) for i, logits in enumerate((self.logits, self.laws))
         )
         squares = jnp.cumsum(noise[:, _PICKS : _PICKS + _CHI] ** 2, axis=1)
-        heavy = [jnp.sqrt(degrees / squares[:, int(degrees) - 1]) for degrees in DEGREES[1:]]
-        stretch = jnp.stack([jnp.ones(len(noise)), *heavy], axis=1)
+        stretch = jnp.stack(
+            [
+                jnp.full(len(noise), width)
+                if math.isinf(degrees)
+                else width * jnp.sqrt(degrees / squares[:, int(degrees) - 1])
+                for degrees, width in zip(DEGREES, widths(self.dim), strict=True)
+            ],
+            axis=1,
+        )
         stretch = jnp.take_along_axis(stretch, law[:, None], axis=1)
         z = noise[:, _PICKS + _CHI :] * stretch
         # A matrix for each component and not for each point.
@@ -119,7 +139,12 @@ class MixtureKernel(AbstractTractableKernel):
         squares = jnp.sum(z * z, axis=2)
         diagonal = jnp.diagonal(self.factors, axis1=1, axis2=2)
         log_volumes = jnp.sum(jnp.log(jnp.abs(diagonal)), axis=1)
-        laws = jnp.stack([_log_radial(squares, self.dim, degrees) for degrees in DEGREES])
+        laws = jnp.stack(
+            [
+                _log_radial(squares / width**2, self.dim, degrees) - self.dim * math.log(width)
+                for degrees, width in zip(DEGREES, widths(self.dim), strict=True)
+            ]
+        )
         laws = laws + jax.nn.log_softmax(self.laws)[:, None, None]
         parts = jax.nn.logsumexp(laws, axis=0) - log_volumes[:, None]
         return jax.nn.logsumexp(parts + jax.nn.log_softmax(self.logits)[:, None], axis=0)

@@ -88,7 +88,6 @@ def first_answer(
     report = SilentReporter() if report is None else report
     evaluator = Evaluator(target.unbounded, evaluations)
     effort = _effort(evaluator.target)
-    report.start(f"searching {target.name}", effort.rounds)
     found, gradients = _adapted(evaluator, seed, effort, report)
     edges = None if found.mixture is None else _edges(found)
     if edges is not None and evaluator.target.outer is evaluator.target:
@@ -123,6 +122,7 @@ def _adapted(
 ) -> tuple[Adaptation, int]:
     """The mixture, and how many gradients it took."""
     target, gradients = evaluator.target, 0
+    report.start(f"searching {target.name}", effort.rounds)
 
     def modes(starts: np.ndarray) -> Mixture | None:
         nonlocal gradients
@@ -134,6 +134,13 @@ def _adapted(
         # A mode that Laplace thinks light may be heavy: each is drawn from often enough to show it.
         weights = 0.5 * masses / np.sum(masses) + 0.5 / len(masses)
         return Mixture.of_gaussians(weights, found.positions, found.factors)
+
+    rounds = 0
+
+    def watch(efficiency: float) -> None:
+        nonlocal rounds
+        rounds += 1
+        report.advance(1, efficiency=efficiency)
 
     first = first_location(target)
     mean, factor = (np.asarray(a, np.float64) for a in (first.mean, first.cholesky))
@@ -147,9 +154,10 @@ def _adapted(
         generator,
         effort,
         Archive.empty(target.dim),
-        watch=lambda efficiency: report.advance(1, efficiency=efficiency),
+        watch=watch,
     )
     adaptation.run(mean, factor, modes if can_climb(target) else None)
+    report.advance(max(0, effort.rounds - rounds), efficiency=adaptation.efficiency)
     return adaptation, gradients
 
 

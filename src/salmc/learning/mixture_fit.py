@@ -2,9 +2,9 @@
 
     q(x) = Σ_k w_k Σ_j s_j f_j(|L_k⁻¹(x − m_k)|²) / |L_k|
 
-with a few radial laws f_j that all components share: a Gaussian and Student's t of `DEGREES`. Their
-shares s_j are fitted too, and none of them falls to nothing: tails that q must not lack cost it
-little where the target has none. Fitted by expectation-maximisation; how many components there are
+with the radial laws f_j of `kernels.mixture`, which all components share. Their shares s_j are
+fitted too, and none of them falls to nothing: tails that q must not lack cost it little where the
+target has none. Fitted by expectation-maximisation; how many components there are
 is decided by the likelihood of points that were left out.
 
 Reference: Peel & McLachlan, "Robust mixture modelling using the t distribution", 2000.
@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
-from salmc.kernels.mixture import DEGREES, LEAST_SHARES
+from salmc.kernels.mixture import DEGREES, LEAST_SHARES, gaussian_shares, widths
 
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 _ROUNDS = 40
@@ -50,9 +50,7 @@ class Mixture(NamedTuple):
     @classmethod
     def of_gaussians(cls, weights: np.ndarray, means: np.ndarray, factors: np.ndarray) -> "Mixture":
         """Given Gaussians, with as much of the heavier laws as every mixture has."""
-        least = np.array(LEAST_SHARES)
-        shares = least + np.array([1.0 - np.sum(least), 0.0, 0.0])
-        return cls(weights / np.sum(weights), means, factors, shares)
+        return cls(weights / np.sum(weights), means, factors, gaussian_shares())
 
     def log_density(self, points: np.ndarray) -> Float[np.ndarray, " n"]:
         """log q, normalised."""
@@ -65,12 +63,12 @@ class Mixture(NamedTuple):
         which = generator.choice(len(self.weights), count, p=self.weights)
         law = generator.choice(len(DEGREES), count, p=self.shares)
         noise = generator.standard_normal((count, self.means.shape[1]))
-        for j, degrees in enumerate(DEGREES):
+        for j, (degrees, width) in enumerate(zip(DEGREES, widths(noise.shape[1]), strict=True)):
             rows = law == j
+            noise[rows] *= width
             if np.isfinite(degrees):
-                noise[rows] *= np.sqrt(degrees / generator.chisquare(degrees, np.sum(rows)))[
-                    :, None
-                ]
+                chi = generator.chisquare(degrees, np.sum(rows))
+                noise[rows] *= np.sqrt(degrees / chi)[:, None]
         draws = np.empty_like(noise)
         for k, (mean, factor) in enumerate(zip(self.means, self.factors, strict=True)):
             rows = which == k
@@ -159,7 +157,13 @@ def _log_parts(mixture: Mixture, points: np.ndarray) -> tuple[np.ndarray, np.nda
     log_volumes = np.sum(np.log(np.abs(np.diagonal(mixture.factors, axis1=1, axis2=2))), axis=1)
     with np.errstate(divide="ignore"):
         log_weights, log_shares = np.log(mixture.weights), np.log(mixture.shares)
-    laws = np.stack([_log_radial(squares, dim, degrees) for degrees in DEGREES], axis=1)
+    laws = np.stack(
+        [
+            _log_radial(squares / width**2, dim, degrees) - dim * np.log(width)
+            for degrees, width in zip(DEGREES, widths(dim), strict=True)
+        ],
+        axis=1,
+    )
     laws += ((log_weights - log_volumes)[:, None] + log_shares)[:, :, None]
     return laws, squares
 
@@ -200,8 +204,8 @@ def _expect_maximise(
         weights = np.maximum(np.sum(taken, axis=(1, 2)), _TINY)
         # What lies far out counts less for place and shape, under a law that expects it there.
         pulls = np.zeros_like(squares)
-        for j, degrees in enumerate(DEGREES):
-            pull = (degrees + dim) / (degrees + squares) if np.isfinite(degrees) else 1.0
+        for j, (degrees, width) in enumerate(zip(DEGREES, widths(dim), strict=True)):
+            pull = (degrees + dim) / (degrees + squares) if np.isfinite(degrees) else width**-2
             pulls += taken[:, j] * pull
         masses = np.maximum(np.sum(pulls, axis=1), _TINY)
         means = pulls @ points / masses[:, None]

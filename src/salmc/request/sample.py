@@ -19,7 +19,7 @@ from salmc.learning.first_answer import FirstAnswer, first_answer
 from salmc.learning.fit import fit
 from salmc.learning.worth import effective_rate
 from salmc.programs import make_room
-from salmc.progress import AbstractReporter, reporter
+from salmc.progress import AbstractReporter, PartReporter, reporter
 from salmc.sampling.draws import Draws
 from salmc.sampling.executor import block_length, group_count
 from salmc.sampling.sampler import Sampler
@@ -84,7 +84,8 @@ def sample(
         checks.integer("evaluations", evaluations, 1)
     make_room()
     began = time.perf_counter()
-    with reporter(progress) as report:
+    with reporter(progress) as whole:
+        report = PartReporter(whole)
         limit = None if evaluations is None else int(_SEARCH_SHARE * evaluations)
         answer = first_answer(target, seed, evaluations=limit, report=report)
         sampler = _chosen(answer, target, effective, evaluations, seed, report)

@@ -5,8 +5,6 @@ import math
 import unicodedata
 from typing import Any
 
-import numpy as np
-
 _DIRECTIONS = "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
@@ -16,8 +14,8 @@ def plain(value: Any) -> Any:
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    if isinstance(value, np.generic) or (hasattr(value, "tolist") and hasattr(value, "dtype")):
-        return plain(np.asarray(value).tolist())
+    if hasattr(value, "tolist") and hasattr(value, "dtype"):
+        return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from salmc.errors import SalmcError
+from salmc.json_values import printable
 from salmc.programs_on_disk import remember_programs
 
 Arguments = ParamSpec("Arguments")
@@ -44,7 +45,7 @@ def output() -> Console:
 def complain(sentence: str) -> None:
     """One sentence on standard error, not broken into lines where it goes to a file."""
     Console(stderr=True, highlight=False).print(
-        f"[bold red]Error:[/] {escape(sentence)}", soft_wrap=True
+        f"[bold red]Error:[/] {escape(printable(sentence))}", soft_wrap=True
     )
 
 

@@ -159,6 +159,10 @@ class Tally:
         self.invalid += block.invalid
         self.accepted += np.sum(block.accepted, axis=0)
 
+    def restore(self, draws: int, invalid: int, accepted: np.ndarray) -> None:
+        """Take over what was counted elsewhere."""
+        self.draws, self.invalid, self.accepted = draws, invalid, accepted
+
     def __enter__(self) -> "Tally":
         return self
 

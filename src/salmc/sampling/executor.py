@@ -162,6 +162,7 @@ class ChainRun:
         on_cpu = jax.default_backend() == "cpu"
         self.groups = group_count(self.chains) if on_cpu else 1
         self.length = block_length(self.chains, draws, transition.tries, self.groups)
+        self.start = start
         self._done, self._starts = 0, self._in_groups(start)
         self._keys = [keys[part] for part in self._parts()]
         # NumPy arrays among the fields would be read in the precision of the thread that runs.
@@ -172,6 +173,19 @@ class ChainRun:
         if executor is None:
             executor = Threads() if may_meet and on_cpu and self.groups > 1 else InTurn()
         self.executor = executor if may_meet else InTurn()
+
+    def state_of(self, arrays: dict[str, np.ndarray]) -> ChainState:
+        """A state from its parts, if they are of the shapes that states of these chains have.
+
+        Raises:
+            ValueError: if they are not.
+        """
+        parts = []
+        for name, like in zip(ChainState._fields, self.start, strict=True):
+            if arrays[name].shape != like.shape or arrays[name].dtype != like.dtype:
+                raise ValueError(f"{name} of shape {arrays[name].shape}")
+            parts.append(jnp.asarray(arrays[name]))
+        return ChainState(*parts)
 
     def go_on(self, state: ChainState, done: int) -> None:
         """Begin after `done` steps, in the state that chains had then."""

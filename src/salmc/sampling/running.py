@@ -1,6 +1,7 @@
 """What is kept in memory of draws that go to the disk: moments in one pass, and a few of them."""
 
-from typing import Any, NamedTuple
+import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,8 @@ KEPT_BYTES = 2**27
 """Of the thinned subsample, at most."""
 
 
-class RunningMoments(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class RunningMoments:
     """Mean and variance of each chain in one pass, merged block by block (Chan et al. 1979).
 
     Attributes:
@@ -24,8 +26,8 @@ class RunningMoments(NamedTuple):
     """
 
     count: int = 0
-    mean: np.ndarray = np.zeros(())
-    squares: np.ndarray = np.zeros(())
+    mean: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(()))
+    squares: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(()))
 
     def plus(self, block: Block) -> "RunningMoments":
         """With one more block."""

@@ -16,16 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
 from salmc.errors import OutputError
 from salmc.json_values import printable
+from salmc.programs import compiled
 from salmc.sampling.archive import damaged, numbers, real, require, words
 from salmc.sampling.atomic import new_folder
 from salmc.sampling.draws import Draws
 from salmc.sampling.zarr_arrays import read_group
-from salmc.target import AbstractTarget
+from salmc.target import AbstractTarget, Points
 
 if TYPE_CHECKING:
     import xarray
@@ -38,6 +40,9 @@ _ARRAYS = {
     "steps": ("kept_step",),
     "seen": ("seen_point", "coordinate_index"),
 }
+_BATCH, _BATCH_NUMBERS = 8192, 2**21
+"""Points that are mapped to the user's variables at once, and numbers that they have, at most."""
+
 _RECORDED = ("seconds", "kind", "method", "settings", "burn_in", "compile_seconds", "warnings")
 
 
@@ -76,8 +81,7 @@ def own_variables(draws: Draws) -> tuple[dict[str, np.ndarray], tuple[str, ...]]
     """The user's variables, each of shape (chain, draw, ...), and names for `x` if it is alone."""
     if draws.target is None:
         return {"x": np.asarray(draws.positions)}, draws.names
-    flat = np.asarray(draws.positions).reshape(-1, draws.dim)
-    tree = jax.lax.map(draws.target.constrain, flat, batch_size=4096)
+    tree = _constrained(draws.target, np.asarray(draws.positions).reshape(-1, draws.dim))
     variables = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         name = jax.tree_util.keystr(path, simple=True, separator=".").replace("/", "_") or "x"
@@ -85,6 +89,23 @@ def own_variables(draws: Draws) -> tuple[dict[str, np.ndarray], tuple[str, ...]]
         variables[name] = value.reshape(draws.positions.shape[:2] + value.shape[1:])
     only_x = list(variables) == ["x"] and variables["x"].shape == draws.positions.shape
     return variables, draws.names if only_x else ()
+
+
+def _constrained(target: AbstractTarget, points: np.ndarray) -> Any:
+    """The user's variables at n points, in batches of one shape: one program, however many parts
+    of however many sizes there are, and the same digits in whatever part a point is."""
+    size = max(16, min(_BATCH, 1 << (_BATCH_NUMBERS // target.dim).bit_length()))
+    batches = []
+    for first in range(0, len(points), size):
+        batch = points[first : first + size]
+        padded = np.pad(batch, ((0, size - len(batch)), (0, 0)), mode="edge")
+        batches.append(_constrain(target, jnp.asarray(padded, dtype=float)))
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[: len(points)], *batches)
+
+
+@compiled
+def _constrain(target: AbstractTarget, points: Points) -> Any:
+    return jax.vmap(target.constrain)(points)
 
 
 def save_draws(draws: Draws, path: str | Path) -> Path:

@@ -27,6 +27,8 @@ FORMAT = "salmc-training"
 FORMAT_VERSION = 2
 _WHITENING = ("mean", "forward_matrix", "inverse_matrix")
 
+_UNSAVED = "The checkpoint could not be written"
+
 State = TypeVar("State", bound=eqx.Module)
 """Of training: a tree of arrays."""
 
@@ -47,6 +49,15 @@ class Checkpoint:
     whitening: Whitening
     start: np.ndarray
     bounds: Bounds | None = None
+
+    def try_write(self, state: eqx.Module, record: Record, done: int) -> None:
+        """As `write`; a checkpoint that cannot be written costs the chance to resume, and not the
+        training: a warning tells, once."""
+        try:
+            self.write(state, record)
+        except OutputError as error:
+            if not any(sentence.startswith(_UNSAVED) for sentence in record.warnings):
+                record.warnings.append(f"{_UNSAVED} at step {done}; training went on. {error}")
 
     def write(self, state: eqx.Module, record: Record) -> None:
         """Replace the checkpoint; the old one is there until the new one is whole.

@@ -16,7 +16,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
 from salmc import checks
 from salmc.kernels import KERNELS
@@ -24,6 +26,7 @@ from salmc.kernels.base import AbstractKernel
 from salmc.learning.a_nice_mc import a_nice_mc
 from salmc.learning.al_mc import al_mc
 from salmc.learning.nice_settings import nice_settings
+from salmc.learning.review import review
 from salmc.learning.sal_mc import sal_mc
 from salmc.learning.settings import (
     MANY_DATA,
@@ -32,7 +35,7 @@ from salmc.learning.settings import (
     default_settings,
 )
 from salmc.movers.base import AbstractMover
-from salmc.programs import make_room
+from salmc.programs import make_room, target_failures
 from salmc.progress import AbstractReporter
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
@@ -113,7 +116,7 @@ def fit(
             samples = target.unbounded.inward(jnp.asarray(samples, dtype=float))
         chosen: Any = _settings(method, kernel, len(samples[0]), steps, settings)
         learned = al_mc(samples, kernel, settings=chosen, **common)
-        return dataclasses.replace(learned, target=target)
+        return learned if target is None else _bound(learned, target, np.asarray(samples))
     if not isinstance(target, AbstractTarget):
         checks.fail("target", "a target, such as salmc.Target(log_density, dim=…)", target)
     if samples is not None:
@@ -125,6 +128,17 @@ def fit(
         chosen = chosen.replace(**_FEW_EVALUATIONS | ({} if steps is None else {"steps": steps}))
     learner: Any = sal_mc if method == "sal-mc" else a_nice_mc
     return learner(target, kernel, mover=mover, settings=chosen, **common)
+
+
+@target_failures()
+def _bound(learned: Sampler, target: AbstractTarget, samples: np.ndarray) -> Sampler:
+    """A kernel that was learned from samples, in coordinates without bounds, with its target."""
+    inner, points = target.unbounded, jnp.asarray(learned.pool, dtype=float)
+    points, values = inner.outward(points, eqx.filter_jit(inner.log_densities)(points))
+    sampler = dataclasses.replace(
+        learned, target=target, pool=np.asarray(points), pool_log_density=np.asarray(values)
+    )
+    return review(sampler, samples)
 
 
 def choose_mover(target: AbstractTarget) -> str:

@@ -36,9 +36,7 @@ def sample(
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option(
-            "--resume", help="Go on with draws to the disk for --out that were cut short."
-        ),
+        typer.Option("--resume", help="Go on with a stream of draws for --out."),
     ] = False,
     out: shared.Out = None,
     overwrite: shared.Overwrite = False,

@@ -145,7 +145,7 @@ def _rebuild(described: dict[str, Any], weights: list[np.ndarray], place: Path) 
     except Exception as error:
         raise OutputError(
             f"{place} holds a kernel `{name}` that cannot be built by this version of salmc: "
-            f"{type(error).__name__}: {' '.join(str(error).split())}"
+            f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}."
         ) from error
     own = _weights(untrained)
     shapes = [(np.shape(leaf), leaf.dtype.kind) for leaf in own]

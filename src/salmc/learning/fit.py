@@ -24,7 +24,7 @@ from salmc import checks
 from salmc.kernels import KERNELS
 from salmc.kernels.base import AbstractKernel
 from salmc.learning.a_nice_mc import a_nice_mc
-from salmc.learning.al_mc import al_mc
+from salmc.learning.al_mc import al_mc, checked_samples
 from salmc.learning.nice_settings import nice_settings
 from salmc.learning.review import review
 from salmc.learning.sal_mc import sal_mc
@@ -112,6 +112,7 @@ def fit(
     if method == "al-mc":
         if samples is None:
             checks.fail("samples", "given for al-mc: an array (n, dim)", samples)
+        samples = checked_samples(samples)
         if target is not None:
             samples = target.unbounded.inward(jnp.asarray(samples, dtype=float))
         chosen: Any = _settings(method, kernel, len(samples[0]), steps, settings)

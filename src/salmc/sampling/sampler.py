@@ -208,7 +208,11 @@ class Sampler:
         transition = dataclasses.replace(transition, densities=densities)
         # Of JAX's generators, Threefry alone gives the same numbers for a key in every batch.
         start_key, chain_key = jax.random.split(jax.random.key(seed, impl="threefry2x32"))
-        given = None if start is None or isinstance(start, str) else self.inward(start)
+        given = (
+            None
+            if start is None or isinstance(start, str)
+            else self.inward(checks.array("start", start))
+        )
         points = _starting_points(
             self.whitening,
             self.inward(self.pool),

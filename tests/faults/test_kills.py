@@ -74,6 +74,7 @@ def killed_and_resumed(tmp_path, draws, delays, number):
     assert not [file for file in place.rglob("*") if "partial" in file.name or "tmp-" in file.name]
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_killed_goes_on_bit_for_bit(tmp_path):
     killed_and_resumed(tmp_path, 40_000, [0.05], signal.SIGKILL)
 

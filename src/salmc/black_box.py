@@ -23,12 +23,18 @@ def black_box(
 
     def call(batch: Array) -> np.ndarray:
         points = np.asarray(batch)
-        flat = points.reshape(-1, dim)
-        values = np.asarray(log_densities(flat), dtype=points.dtype)
-        if values.shape != (len(flat),):
+        # A copy: the function may work in place, and the points are JAX's own.
+        flat = np.array(points).reshape(-1, dim)
+        returned = log_densities(flat)
+        try:
+            values = None if returned is None else np.asarray(returned, dtype=points.dtype)
+        except (TypeError, ValueError):
+            values = None
+        if values is None or values.shape != (len(flat),):
+            got = type(returned).__name__ if values is None else f"shape {values.shape}"
             raise TargetError(
                 f"The log density must return an array of shape ({len(flat)},) for points of "
-                f"shape {flat.shape}. Got shape {values.shape} instead."
+                f"shape {points.reshape(-1, dim).shape}. Got {got} instead."
             )
         return values.reshape(points.shape[:-1])
 

@@ -55,3 +55,13 @@ def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
     if value not in options:
         fail(name, "one of " + ", ".join(repr(option) for option in options), value)
     return str(value)
+
+
+def array(name: str, value: Any) -> Any:
+    """Anything that is an array of numbers; tracers pass."""
+    if isinstance(value, jax.core.Tracer):
+        return value
+    try:
+        return np.asarray(value, dtype=float) if not hasattr(value, "dtype") else value
+    except (TypeError, ValueError, OverflowError):
+        fail(name, "an array of numbers", value)

@@ -5,13 +5,17 @@ After some fifty trainings in one process the next compilation would fail, or en
 salmc forgets its own old programs in time, and never those of the user.
 """
 
+import contextlib
 import gc
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
+
+from salmc.errors import TargetError
 
 _USUAL_LIMIT = 65_530
 _OURS: list[Any] = []
@@ -59,8 +63,37 @@ def failure(error: Exception) -> str:
     """
     if not isinstance(error, jax.errors.JaxRuntimeError) and not str(error).startswith("INTERNAL"):
         raise error
+    if _is_interruption(error):
+        return "interrupted in the middle of an evaluation."
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    return re.sub(r"^(salmc\.errors\.)?TargetError: ", "", lines[-1])
+
+
+def nothing_left(sentence: str, error: Exception) -> BaseException:
+    """What to raise where a program failed before there was anything to keep: Ctrl-C inside the
+    user's own code is Ctrl-C, and no fault of the target."""
+    return KeyboardInterrupt() if _is_interruption(error) else TargetError(sentence)
+
+
+@contextlib.contextmanager
+def target_failures() -> Iterator[None]:
+    """The user's own code fails in one sentence, from the very first call.
+
+    Raises:
+        TargetError: in place of what a compiled program raises.
+    """
+    try:
+        yield
+    except RUNTIME_ERRORS as error:
+        raise nothing_left(f"The target failed: {failure(error)}", error) from error
+
+
+def _is_interruption(error: Exception) -> bool:
+    """A compiled program passes on what its callbacks raise as text alone."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return bool(lines) and lines[-1].partition(":")[0] == "KeyboardInterrupt"
 
 
 def _limit() -> int:

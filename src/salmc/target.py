@@ -161,8 +161,8 @@ class Target(AbstractTarget):
         self._names = tuple(names) if names is not None else tuple(f"x{i}" for i in range(dim))
         if len(self._names) != dim:
             checks.fail("names", f"{dim} names, one for each coordinate", names)
-        self._mean = None if mean is None else jnp.asarray(mean, dtype=float)
-        self._std = None if std is None else jnp.asarray(std, dtype=float)
+        self._mean = None if mean is None else jnp.asarray(checks.array("mean", mean), dtype=float)
+        self._std = None if std is None else jnp.asarray(checks.array("std", std), dtype=float)
         for label, value in (("mean", self._mean), ("std", self._std)):
             if value is not None and value.shape != (dim,):
                 checks.fail(label, f"an array of shape ({dim},)", value)
@@ -174,7 +174,7 @@ class Target(AbstractTarget):
 
             self._bounds = Bounds.of(bounds, dim)
         if start is not None:
-            self._start = jnp.atleast_2d(jnp.asarray(start, dtype=float))
+            self._start = jnp.atleast_2d(jnp.asarray(checks.array("start", start), dtype=float))
             if self._start.shape[1:] != (dim,) or not np.all(np.isfinite(self._start)):
                 checks.fail("start", f"finite points, an array (n, {dim})", self._start.shape)
 

@@ -1,7 +1,6 @@
 """The page that collects all experiments of a folder, made from their JSON files."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +36,8 @@ def write_docs(out: Path, docs: Path) -> Path:
         images.mkdir(parents=True, exist_ok=True)
     for name in EXPERIMENTS:
         if (out / f"{name}.png").exists():
-            with new_file(images / f"{name}.png") as working:
-                shutil.copyfile(out / f"{name}.png", working)
+            with new_file(images / f"{name}.png") as file:
+                file.write((out / f"{name}.png").read_bytes())
     return write_text(docs / "results.md", _page(out, "images/results/"))
 
 

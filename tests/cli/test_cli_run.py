@@ -69,6 +69,7 @@ def test_compare_reports_methods_that_cannot_work(own_target):
     assert result.exit_code == 0, result.output
     assert "needs the gradient" in result.stdout
     assert sorted(os.listdir("out")) == [
+        "checksums.json",
         "comparison.json",
         "comparison.png",
         "draws",

@@ -6,10 +6,10 @@ import pytest
 
 import salmc
 from salmc.learning.adaptive_mixture import FRUGAL, Adaptation, Effort
-from salmc.learning.archive import Archive, effective_count, tempered
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.first_answer import first_answer
 from salmc.learning.mixture_fit import Mixture
+from salmc.learning.weighted_draws import Archive, effective_count, tempered
 
 LITTLE = Effort(each=512, particles=128, sweeps=10)
 

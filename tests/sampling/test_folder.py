@@ -40,6 +40,7 @@ def test_what_is_written_opens_again(tmp_path):
     summary = summarize(draws)
     path = write_run(draws, tmp_path / "run", summary=summary, spec="my.py:t", plots=fake_plots)
     assert sorted(os.listdir(path)) == [
+        "checksums.json",
         "diagnostics.json",
         "draws.zarr",
         "plots",

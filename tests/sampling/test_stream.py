@@ -11,7 +11,9 @@ import xarray
 from test_sampler import POOL, TARGET, WHITENING, Interrupting
 
 from salmc.errors import OutputError
-from salmc.sampling import growing_store, running
+from salmc.progress import SilentReporter
+from salmc.sampling import executor, growing_store, running
+from salmc.sampling.lock import locked_folder
 from salmc.sampling.sampler import Sampler
 from salmc.target import Target
 from simple_kernels import Independent
@@ -26,8 +28,9 @@ OPTIONS = {"chains": 32, "draws": 1000, "seed": 5, "metropolis": True}
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    """Parts of 300 draws, which no block divides."""
+    """Parts of 300 draws, of which whole blocks are made."""
     monkeypatch.setattr(growing_store, "PART_BYTES", 300 * 32 * 2 * 4)
+    monkeypatch.setattr(executor, "BLOCK_PROPOSALS", 16 * 64)
     monkeypatch.setattr(running, "KEPT_DRAWS", 100)
 
 
@@ -40,6 +43,33 @@ def in_memory():
     return make().sample(progress=False, **OPTIONS)
 
 
+def check(place, in_memory, draws=None):
+    """A folder that was left behind holds a beginning of the draws, in all of its arrays."""
+    with xarray.open_datatree(place, engine="zarr") as tree:
+        draws = tree["posterior"].sizes["draw"] if draws is None else draws
+        assert draws > 0
+        np.testing.assert_array_equal(tree["posterior"]["x"], in_memory.positions[:, :draws])
+        np.testing.assert_array_equal(tree["posterior"]["draw"], np.arange(draws))
+        np.testing.assert_array_equal(tree["sample_stats"]["lp"], in_memory.log_density[:, :draws])
+        accepted = tree["sample_stats"]["accepted"]
+        np.testing.assert_array_equal(accepted, in_memory.accepted[:, :draws])
+
+
+def going_on_gives_the_whole(place, in_memory):
+    whole = make().sample_to(place.with_name("whole.zarr"), progress=False, **OPTIONS)
+    resumed = make().sample_to(place, progress=False, resume=True, **OPTIONS)
+    check(place, in_memory, 1000)
+    for name in ("mean", "sd", "chain_mean", "chain_sd", "rhat", "acceptance", "draws", "warnings"):
+        np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name))
+    np.testing.assert_array_equal(resumed.thinned.positions, whole.thinned.positions)
+    np.testing.assert_array_equal(resumed.thinned.steps, whole.thinned.steps)
+    files = [
+        sorted(str(file.relative_to(folder)) for file in folder.rglob("*"))
+        for folder in (place, whole.path)
+    ]
+    assert files[0] == files[1]
+
+
 def test_the_store_holds_the_draws_of_the_same_seed(tmp_path, in_memory):
     streamed = make().sample_to(tmp_path / "draws.zarr", progress=False, **OPTIONS)
     assert os.listdir(tmp_path) == ["draws.zarr"]
@@ -49,7 +79,7 @@ def test_the_store_holds_the_draws_of_the_same_seed(tmp_path, in_memory):
         np.testing.assert_array_equal(tree["sample_stats"]["lp"], in_memory.log_density)
         np.testing.assert_array_equal(tree["sample_stats"]["accepted"], in_memory.accepted)
         np.testing.assert_array_equal(tree["posterior"]["draw"], np.arange(1000))
-        assert tree["posterior"]["x"].encoding["chunks"] == (32, 300, 2)
+        assert tree["posterior"]["x"].encoding["chunks"] == (32, 256, 2)
         assert tree.attrs["sampling_time"] > 0
         ess = arviz_stats.ess(tree)["x"].values
         np.testing.assert_allclose(ess, arviz_stats.ess(in_memory.to_arviz())["x"].values)
@@ -116,23 +146,28 @@ def test_an_interruption_leaves_a_shorter_store(tmp_path, in_memory, after):
         assert list(tree.attrs["warnings"]) == list(streamed.warnings)
 
 
-def test_an_interruption_while_writing_leaves_a_shorter_store(tmp_path, in_memory, monkeypatch):
-    write, calls = growing_store.GrowingStore._write, []
+@pytest.mark.parametrize("step", ["_append", "_commit", "_flush"])
+def test_an_interruption_while_writing_leaves_a_shorter_store(
+    tmp_path, in_memory, monkeypatch, step
+):
+    """Ctrl-C in the middle of a part: it is written again, and nothing of it is there twice."""
+    original, calls = getattr(growing_store.GrowingStore, step), []
 
-    def interrupted(self, rows):
-        calls.append(rows)
-        write(self, rows)
+    def interrupted(self, *given):
+        calls.append(given)
+        original(self, *given)
         if len(calls) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(growing_store.GrowingStore, "_write", interrupted)
-    streamed = make().sample_to(tmp_path / "draws.zarr", progress=False, **OPTIONS)
+    monkeypatch.setattr(growing_store.GrowingStore, step, interrupted)
+    place = tmp_path / "draws.zarr"
+    streamed = make().sample_to(place, progress=False, **OPTIONS)
     assert 256 <= streamed.draws < 1000
-    with xarray.open_datatree(streamed.path, engine="zarr") as tree:
-        np.testing.assert_array_equal(
-            tree["posterior"]["x"], in_memory.positions[:, : streamed.draws]
-        )
-        assert tree["posterior"]["draw"].shape == (streamed.draws,)
+    check(place, in_memory, streamed.draws)
+    np.testing.assert_allclose(
+        streamed.mean, in_memory.positions[:, : streamed.draws].mean(axis=(0, 1)), atol=1e-5
+    )
+    going_on_gives_the_whole(place, in_memory)
 
 
 def test_nothing_done_leaves_nothing(tmp_path, monkeypatch):
@@ -145,14 +180,64 @@ def test_nothing_done_leaves_nothing(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
-    def fail(*_):
-        raise OSError(28, "No space left on device")
+@pytest.mark.parametrize("step", ["_begin", "_append", "_commit"])
+def test_a_full_disk_leaves_the_finished_parts(tmp_path, in_memory, monkeypatch, step):
+    original, calls = getattr(growing_store.GrowingStore, step), []
 
-    monkeypatch.setattr(growing_store.GrowingStore, "_write", fail)
-    with pytest.raises(OutputError, match="No space left on device"):
-        make().sample_to(tmp_path / "draws.zarr", progress=False, **OPTIONS)
-    assert os.listdir(tmp_path) == []
+    def fail(self, *given):
+        calls.append(given)
+        original(self, *given)
+        if step == "_begin" or len(calls) == 2:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(growing_store.GrowingStore, step, fail)
+    place = tmp_path / "draws.zarr"
+    with pytest.raises(OutputError, match="No space left on device") as caught:
+        make().sample_to(place, progress=False, **OPTIONS)
+    if step == "_begin":
+        assert os.listdir(tmp_path) == []
+        return
+    assert os.listdir(tmp_path) == ["draws.zarr"]
+    assert "draws of each chain are safe" in str(caught.value)
+    monkeypatch.setattr(growing_store.GrowingStore, step, original)
+    check(place, in_memory)
+    going_on_gives_the_whole(place, in_memory)
+
+
+class _PowerCut(SilentReporter):
+    """An error that nothing catches, after so many draws."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def advance(self, steps, **figures):
+        self.left -= steps
+        if self.left <= 0:
+            raise RuntimeError("power cut")
+
+
+def test_a_stream_goes_on_where_it_was(tmp_path, in_memory):
+    """Twice cut short: draws, figures and thinned part are those of a stream that never was."""
+    place = tmp_path / "draws.zarr"
+    for after in (400, 300):
+        with pytest.raises(RuntimeError, match="power cut"):
+            make().sample_to(place, progress=_PowerCut(after), resume=True, **OPTIONS)
+    check(place, in_memory)
+    going_on_gives_the_whole(place, in_memory)
+    with pytest.raises(OutputError, match="nothing to go on from"):
+        make().sample_to(place, progress=False, resume=True, **OPTIONS)
+
+
+def test_only_the_same_run_goes_on(tmp_path):
+    place = tmp_path / "draws.zarr"
+    make().sample_to(place, progress=Interrupting(100), **OPTIONS)
+    with pytest.raises(OutputError, match="another run: seed, kernel weights differ"):
+        make().sample_to(place, progress=False, resume=True, **{**OPTIONS, "seed": 6})
+    other = Sampler(Independent(2, scale=1.3), TARGET, WHITENING, POOL)
+    with pytest.raises(OutputError, match="another run: kernel weights differ"):
+        other.sample_to(place, progress=False, resume=True, **OPTIONS)
+    with locked_folder(place), pytest.raises(OutputError, match="Another run is writing"):
+        make().sample_to(place, progress=False, resume=True, **OPTIONS)
 
 
 def test_an_existing_folder_is_refused_before_any_work(tmp_path, monkeypatch):

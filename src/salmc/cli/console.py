@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from salmc.errors import SalmcError
+from salmc.json_values import printable
 from salmc.programs_on_disk import remember_programs
 
 Arguments = ParamSpec("Arguments")
@@ -44,7 +45,7 @@ def output() -> Console:
 def complain(sentence: str) -> None:
     """One sentence on standard error, not broken into lines where it goes to a file."""
     Console(stderr=True, highlight=False).print(
-        f"[bold red]Error:[/] {escape(sentence)}", soft_wrap=True
+        f"[bold red]Error:[/] {escape(printable(sentence))}", soft_wrap=True
     )
 
 
@@ -77,7 +78,8 @@ def one_sentence(*, debug: bool, spec: str = "") -> Iterator[None]:
 
 
 class Interrupts:
-    """Ctrl-C ends the work of the moment, and what was computed until then is kept.
+    """Ctrl-C ends the work of the moment, and what was computed until then is kept; so does the
+    signal to end (SIGTERM) of schedulers and of systems that shut down.
 
     While `held`, as when files are written, it is only noted in `seen`.
     """
@@ -85,17 +87,24 @@ class Interrupts:
     def __init__(self) -> None:
         self.seen = False
         self.held = False
-        self._previous: Any = None
+        self._previous: dict[int, Any] = {}
+        self._until_the_end = contextlib.ExitStack()
 
     def __enter__(self) -> "Interrupts":
         # Only the main thread may set handlers; elsewhere Ctrl-C does not arrive anyway.
         if threading.current_thread() is threading.main_thread():
-            self._previous = signal.signal(signal.SIGINT, self._handle)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
+        self._until_the_end.close()
+        for number, previous in self._previous.items():
+            signal.signal(number, previous)
+
+    def enter(self, context: contextlib.AbstractContextManager[None]) -> None:
+        """Be in another context, too, until the command ends."""
+        self._until_the_end.enter_context(context)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         del number, frame

@@ -39,11 +39,14 @@ class Results:
     quiet: bool = False
 
     def check_place(self) -> None:
-        """Find out before long work whether the folder can be written."""
+        """Find out before long work whether the folder can be written, and let nobody else do so
+        until the command ends."""
         from salmc.sampling.atomic import check_place
         from salmc.sampling.folder import is_ours
+        from salmc.sampling.lock import only_writer
 
         check_place(self.folder, overwrite=self.overwrite, ours=is_ours)
+        self.interrupts.enter(only_writer(self.folder))
 
     def end(
         self,

@@ -34,6 +34,10 @@ def sample(
         str | None,
         typer.Option(help="A built-in target, or my_model.py:name.", show_default="as trained"),
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with a stream of draws for --out."),
+    ] = False,
     out: shared.Out = None,
     overwrite: shared.Overwrite = False,
     no_plots: shared.NoPlots = False,
@@ -59,7 +63,7 @@ def sample(
             "start": start,
             "progress": not quiet,
         }
-        made, stored = _draw(sampler, asked, folder)
+        made, stored = _draw(sampler, asked, folder, resume=resume)
 
         def place_all_draws(written: Path, as_asked: bool) -> None:
             nonlocal stored
@@ -77,13 +81,16 @@ def sample(
         )
 
 
-def _draw(sampler: "Sampler", asked: dict[str, Any], folder: Path) -> "tuple[Draws, Path | None]":
+def _draw(
+    sampler: "Sampler", asked: dict[str, Any], folder: Path, *, resume: bool
+) -> "tuple[Draws, Path | None]":
     """The draws to judge; of a run that exceeds memory they are a thinned part, and the rest is
     in a Zarr folder beside the run folder, which it enters when that is written."""
     size = asked["chains"] * asked["draws"] * sampler.kernel.dim * sampler.pool.itemsize
     if size <= MEMORY_LIMIT:
         return sampler.sample(**asked), None
-    streamed = sampler.sample_to(folder.with_name(f"{folder.name}-{ALL_DRAWS}"), **asked)
+    place = folder.with_name(f"{folder.name}-{ALL_DRAWS}")
+    streamed = sampler.sample_to(place, resume=resume, **asked)
     all_draws = {
         "draws": streamed.draws,
         "mean": streamed.mean.tolist(),

@@ -15,12 +15,16 @@ def show(
     """Open a run folder again and print its summary."""
     with one_sentence(debug=debug):
         from salmc.cli import tables
-        from salmc.report.comparison_folder import FORMAT, open_comparison
+        from salmc.report.comparison_folder import FORMATS, open_comparison
+        from salmc.sampling.archive import damaged
         from salmc.sampling.folder import open_run, read_json
 
         console = output()
-        if read_json(folder / "settings.json", folder).get("format") == FORMAT:
-            tables.print_comparison(console, open_comparison(folder))
-        else:
-            tables.print_run(console, open_run(folder))
-        tables.print_files(console, folder)
+        # Nothing is shown of a folder that cannot be shown in full.
+        with damaged(folder, "it does not hold what it should"), console.capture() as shown:
+            if read_json(folder / "settings.json", folder).get("format") in FORMATS:
+                tables.print_comparison(console, open_comparison(folder))
+            else:
+                tables.print_run(console, open_run(folder))
+            tables.print_files(console, folder)
+        console.file.write(shown.get())

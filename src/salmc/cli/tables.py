@@ -8,6 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from salmc.json_values import printable
+
 if TYPE_CHECKING:
     from salmc.report.comparison import Result
     from salmc.report.comparison_folder import Comparison
@@ -73,7 +75,7 @@ def plain_table(*columns: str, numbers_from: int | None = None, whole: int = 0) 
 
 def print_files(console: Console, folder: Path) -> None:
     """Where everything is."""
-    console.print(f"\n[bold]{escape(str(folder))}[/]", soft_wrap=True)
+    console.print(f"\n[bold]{escape(printable(str(folder)))}[/]", soft_wrap=True)
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     names = []
     for entry in entries:
@@ -82,9 +84,10 @@ def print_files(console: Console, folder: Path) -> None:
             names += [f"{entry.name}/{item.name}" for item in inside]
         else:
             names.append(entry.name)
-    console.print("[dim]" + escape("  ".join(names)) + "[/]")
+    console.print("[dim]" + escape(printable("  ".join(names))) + "[/]")
     if (folder / "report.html").is_file():
-        console.print(f"Report: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
+        page = printable(str(folder / "report.html"))
+        console.print(f"Report: [bold]{escape(page)}[/]", soft_wrap=True)
 
 
 def print_comparison(console: Console, compared: "Comparison") -> None:

@@ -63,8 +63,8 @@ def stacked(pictures: list[Image.Image], gap: int = 12) -> Image.Image:
 
 def save_png(picture: Image.Image, path: str | Path) -> Path:
     """Write a PNG, in full or not at all."""
-    with new_file(path) as working:
-        picture.save(working, format="PNG", optimize=True)
+    with new_file(path) as file:
+        picture.save(file, format="PNG", optimize=True)
     return Path(path)
 
 
@@ -93,9 +93,9 @@ def save_gif(
         palette = stacked(frames[:: max(1, len(frames) // 8)], gap=0).quantize(256)
         frames = [frame.quantize(palette=palette) for frame in frames]
     milliseconds = max(20, round(1000 * seconds_per_step))
-    with new_file(path) as working:
+    with new_file(path) as file:
         frames[0].save(
-            working,
+            file,
             format="GIF",
             save_all=True,
             append_images=frames[1:],

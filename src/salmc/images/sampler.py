@@ -18,7 +18,8 @@ from salmc.kernels.noise import step_noise
 from salmc.kernels.whitening import Whitening
 from salmc.programs import compiled
 from salmc.progress import AbstractReporter, reporter
-from salmc.sampling.kernel_file import damaged, read_kernel
+from salmc.sampling.archive import damaged, require
+from salmc.sampling.kernel_file import read_kernel
 from salmc.sampling.saved import training_of, write_trained
 from salmc.target import Points
 
@@ -207,7 +208,10 @@ def load(path: str | Path) -> ImageSampler:
             "Use salmc.load, or salmc sample."
         )
     with damaged(path):
-        return ImageSampler(kernel, arrays["pool"], **training_of(header, arrays))
+        images = arrays["pool"]
+        fits = images.dtype == np.uint8 and images.shape[1:] == kernel.shape and len(images) > 0
+        require(fits, "images")
+        return ImageSampler(kernel, images, **training_of(header, arrays))
 
 
 def no_whitening() -> Whitening:

@@ -175,8 +175,8 @@ def write_sheet(sampler: ImageSampler, path: str | Path) -> Path:
     from salmc.images.pictures import sheet
 
     draws = sampler.sample(SHEET_CHAINS, 5, progress=False)
-    with new_file(path) as working:
-        sheet(draws[:, -1]).save(working, format="PNG")
+    with new_file(path) as file:
+        sheet(draws[:, -1]).save(file, format="PNG")
     return Path(path)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from salmc import checks
+from salmc.kernels.layers import claim_weights
 
 Maps = Float[Array, "n _ _ _"]
 """Images, or feature maps: n, height, width, channels."""
@@ -78,6 +79,7 @@ def random_weight(
     generator: np.random.Generator, shape: tuple[int, ...], gain: float = 2.0**0.5
 ) -> Array:
     """Normal entries, of a size that keeps that of the signal; the last axis has the outputs."""
+    claim_weights(*shape)
     fan_in = np.prod(shape[:-1])
     return jnp.asarray(generator.standard_normal(shape) * gain / np.sqrt(fan_in), dtype=float)
 

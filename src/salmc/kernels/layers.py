@@ -3,8 +3,11 @@
 All of them work on batches that come last, (features, n), for speed on CPUs; see `spline`.
 """
 
+import contextlib
+import contextvars
 import itertools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 
 import equinox as eqx
 import jax
@@ -68,11 +71,41 @@ def network(
     for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
         is_last = i == len(sizes) - 2
         gain = last_gain if is_last else np.sqrt(2.0)
+        claim_weights(*stack, outputs, inputs)
         weight = generator.standard_normal((*stack, outputs, inputs)) * gain / np.sqrt(inputs or 1)
         bias = generator.standard_normal((*stack, outputs, 1)) * (0.0 if is_last else bias_scale)
         weights.append(jnp.asarray(weight, dtype=float))
         biases.append(jnp.asarray(bias, dtype=float))
     return Network(tuple(weights), tuple(biases), activation)
+
+
+_LEFT: contextvars.ContextVar[list[int] | None] = contextvars.ContextVar("left", default=None)
+"""Weights that may still be made, where there is a limit."""
+
+
+@contextlib.contextmanager
+def at_most_weights(count: int) -> Iterator[None]:
+    """Within this block kernels of more weights are refused before they take memory: a file may
+    describe any."""
+    token = _LEFT.set([count])
+    try:
+        yield
+    finally:
+        _LEFT.reset(token)
+
+
+def claim_weights(*shape: int) -> None:
+    """Say what is about to be made.
+
+    Raises:
+        ValueError: if that is more than `at_most_weights` allows.
+    """
+    left = _LEFT.get()
+    if left is None:
+        return
+    left[0] -= math.prod(shape)
+    if left[0] < 0:
+        raise ValueError("its description asks for more weights than there are")
 
 
 def numpy_generator(key: PRNGKeyArray) -> np.random.Generator:

@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
 from salmc.kernels.base import AbstractKernel, Calibration, Noise, Proposal
-from salmc.kernels.layers import Network, network, numpy_generator
+from salmc.kernels.layers import Network, claim_weights, network, numpy_generator
 from salmc.target import Point, Points
 
 _LAST_GAIN = 0.1
@@ -88,6 +88,8 @@ class MLPKernel(AbstractKernel):
             jax.nn.silu,
             last_gain=_LAST_GAIN,
         )
+        claim_weights(dim, self.noise_dim)
+        claim_weights(dim, dim)
         noise_matrix = np.eye(dim, self.noise_dim) / self.noise_scale
         self.noise_matrix = jnp.asarray(noise_matrix, dtype=float)
         self.calibration_matrix = jnp.asarray(np.eye(dim), dtype=float)

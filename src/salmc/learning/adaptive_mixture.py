@@ -26,9 +26,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial import cKDTree
 
-from salmc.learning.archive import Archive, effective_count, tempered
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.mixture_fit import Mixture, fit_mixture
+from salmc.learning.weighted_draws import Archive, effective_count, tempered
 from salmc.movers.cover import COVERED, FIRST_SCALES, GROWTH, NEAR_ENOUGH, SATURATED
 
 _MOST_OUTWARD = 60

@@ -61,7 +61,7 @@ def al_mc(
         ArgumentError: if the samples are not finite points, or too few.
         OutputError: if the checkpoint cannot be written, or is another run's.
     """
-    points = _checked(samples)
+    points = checked_samples(samples)
     checks.real("held_out", held_out, above=0.0, at_most=0.9)
     learner = Learner("al-mc", seed, checkpoint=checkpoint, resume=resume, progress=progress)
     dim = points.shape[1]
@@ -85,10 +85,11 @@ def al_mc(
     return learner.finish(method, state, record, points, details)
 
 
-def _checked(samples: Any) -> np.ndarray:
+def checked_samples(samples: Any) -> np.ndarray:
+    """Finite points, enough of them, or one sentence."""
     try:
         points = np.asarray(samples, dtype=np.asarray(jnp.zeros(())).dtype)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         checks.fail("samples", "an array of numbers", samples)
     if points.ndim != 2 or len(points) < _FEWEST or points.shape[1] < 1:
         expectation = f"an array of shape (n, dim) with n ≥ {_FEWEST}"

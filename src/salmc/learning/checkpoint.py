@@ -7,7 +7,6 @@ and renamed, so that there is always one whole checkpoint.
 
 import dataclasses
 import json
-import zipfile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,11 +20,14 @@ from salmc.errors import OutputError
 from salmc.json_values import plain
 from salmc.kernels.whitening import Whitening
 from salmc.learning.engine import Record
+from salmc.sampling.archive import numbers, open_archive, real, require, to_array, words
 from salmc.sampling.atomic import final_place, new_file, output_errors
 
 FORMAT = "salmc-training"
 FORMAT_VERSION = 2
 _WHITENING = ("mean", "forward_matrix", "inverse_matrix")
+
+_UNSAVED = "The checkpoint could not be written"
 
 State = TypeVar("State", bound=eqx.Module)
 """Of training: a tree of arrays."""
@@ -47,6 +49,15 @@ class Checkpoint:
     whitening: Whitening
     start: np.ndarray
     bounds: Bounds | None = None
+
+    def try_write(self, state: eqx.Module, record: Record, done: int) -> None:
+        """As `write`; a checkpoint that cannot be written costs the chance to resume, and not the
+        training: a warning tells, once."""
+        try:
+            self.write(state, record)
+        except OutputError as error:
+            if not any(sentence.startswith(_UNSAVED) for sentence in record.warnings):
+                record.warnings.append(f"{_UNSAVED} at step {done}; training went on. {error}")
 
     def write(self, state: eqx.Module, record: Record) -> None:
         """Replace the checkpoint; the old one is there until the new one is whole.
@@ -75,7 +86,7 @@ class Checkpoint:
         place = final_place(self.path)
         with output_errors(place):
             place.parent.mkdir(parents=True, exist_ok=True)
-        with new_file(place) as working, working.open("wb") as file:
+        with new_file(place) as file:
             np.savez(file, **arrays)
 
 
@@ -92,17 +103,22 @@ class Restored:
 
     def __init__(self, path: str | Path, identity: dict[str, Any]) -> None:
         self.path = final_place(path)
+        unreadable = (
+            f"{self.path} cannot be read as a training checkpoint: it is damaged or something "
+            "else. Remove it, or choose another place."
+        )
         try:
-            with np.load(self.path, allow_pickle=False) as archive:
-                self._arrays = {name: archive[name] for name in archive.files}
+            with open_archive(self.path) as (archive, entries):
+                self._arrays = {
+                    name.removesuffix(".npy"): to_array(archive.read(entry))
+                    for name, entry in entries.items()
+                }
             header = json.loads(str(self._arrays["header"]))
             ours = (header["format"], header["format_version"]) == (FORMAT, FORMAT_VERSION)
             stored, record = header["identity"], header["record"]
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-            raise OutputError(
-                f"{self.path} cannot be read as a training checkpoint: it is damaged or something "
-                "else. Remove it, or choose another place."
-            ) from error
+        # A damaged archive fails in as many ways as it has bytes: any of them means the same here.
+        except Exception as error:
+            raise OutputError(unreadable) from error
         if not ours:
             raise OutputError(f"{self.path} was written by another version of salmc. Remove it.")
         # Through JSON, as the stored one went.
@@ -113,14 +129,23 @@ class Restored:
                 f"{self.path} is the checkpoint of another run: {', '.join(differing)} differ. "
                 "Resume with the same arguments, or choose another place."
             )
-        self.record = Record(**record)
-        self.whitening = Whitening(
-            *(jnp.asarray(self._arrays[f"whitening/{name}"]) for name in _WHITENING)
-        )
-        self.start = self._arrays["start"]
-        self.bounds = None
-        if "lower" in self._arrays:
-            self.bounds = Bounds(*(jnp.asarray(self._arrays[name]) for name in ("lower", "upper")))
+        try:
+            self.record = _record(record)
+            dim = self._arrays["whitening/mean"].size
+            shapes = ((dim,), (dim, dim), (dim, dim))
+            coordinates = [
+                numbers(self._arrays[f"whitening/{name}"], *shape)
+                for name, shape in zip(_WHITENING, shapes, strict=True)
+            ]
+            self.whitening = Whitening(*map(jnp.asarray, coordinates))
+            start = self._arrays["start"]
+            self.start = numbers(start, None, dim) if start.ndim > 1 else numbers(start, 0)
+            self.bounds = None
+            if "lower" in self._arrays:
+                sides = [numbers(self._arrays[name], dim) for name in ("lower", "upper")]
+                self.bounds = Bounds(*map(jnp.asarray, sides))
+        except Exception as error:
+            raise OutputError(unreadable) from error
 
     def state(self, like: State) -> State:
         """The stored state, in the tree of another."""
@@ -134,6 +159,26 @@ class Restored:
         if not fits:
             raise OutputError(f"{self.path} does not fit this run's kernel, pool or precision.")
         return eqx.combine(jax.tree.unflatten(tree, [jnp.asarray(a) for a in stored]), static)
+
+
+def _record(content: dict[str, Any]) -> Record:
+    """The record, each part of the kind that it should be."""
+    record = Record(**content)
+    for name, default in dataclasses.asdict(Record()).items():
+        value = getattr(record, name)
+        if name == "figure_kind":
+            require(value is None or isinstance(value, str), name)
+        elif name == "best":
+            require(value is None or isinstance(value, (int, float)), name)
+        else:
+            require(type(value) is type(default), name)
+    words(record.warnings)
+    for seconds in record.seconds.values():
+        real(seconds)
+    for figures in record.history.values():
+        require(isinstance(figures, list), "history")
+        require(all(isinstance(figure, (int, float)) for figure in figures), "history")
+    return record
 
 
 def _leaves(state: eqx.Module) -> list[Any]:

@@ -22,11 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from salmc.errors import TargetError
 from salmc.learning.method import AbstractMethod, TrainingState
 from salmc.learning.settings import TrainingSettings
 from salmc.learning.validation import TOLERANCES, has_collapsed
-from salmc.programs import RUNTIME_ERRORS, compiled, failure
+from salmc.programs import RUNTIME_ERRORS, compiled, failure, nothing_left
 from salmc.progress import AbstractReporter
 
 if TYPE_CHECKING:
@@ -201,13 +200,13 @@ def train(
                 if watch is not None:
                     watch(good, began, done)
                 if checkpoint is not None and chunks % settings.checkpoint_every == 0:
-                    checkpoint.write(good, record)
+                    checkpoint.try_write(good, record, done)
     except KeyboardInterrupt:
         if done == 0:
             raise
         # Saved before the warning: a run that goes on from here was not interrupted in the end.
         if checkpoint is not None:
-            checkpoint.write(good, record)
+            checkpoint.try_write(good, record, done)
         if done < end:
             record.warnings.append(
                 f"Interrupted at step {done} of {end}; the kernel is as it was then."
@@ -215,7 +214,7 @@ def train(
     except RUNTIME_ERRORS as error:
         sentence = f"The target failed after step {done}: {failure(error)}"
         if done == 0:
-            raise TargetError(sentence) from error
+            raise nothing_left(sentence, error) from error
         record.warnings.append(sentence)
     if record.skipped > _FEW_SKIPPED * done:
         record.warnings.append(

@@ -15,11 +15,11 @@ from salmc.bounds import Bounds, Unbounded
 from salmc.kernels.mixture import MixtureKernel
 from salmc.kernels.whitening import Whitening
 from salmc.learning.adaptive_mixture import FRUGAL, Adaptation, Effort
-from salmc.learning.archive import Archive
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.mixture_fit import Mixture
 from salmc.learning.review import local_steps
 from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
+from salmc.learning.weighted_draws import Archive
 from salmc.movers.base import check_at
 from salmc.movers.climb import can_climb, find_modes
 from salmc.movers.cover import find_edges, first_location

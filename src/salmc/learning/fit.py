@@ -16,6 +16,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
@@ -25,9 +26,10 @@ from salmc.kernels import KERNELS
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.mixture import MixtureKernel
 from salmc.learning.a_nice_mc import a_nice_mc
-from salmc.learning.al_mc import al_mc
+from salmc.learning.al_mc import al_mc, checked_samples
 from salmc.learning.first_answer import first_answer
 from salmc.learning.nice_settings import nice_settings
+from salmc.learning.review import review
 from salmc.learning.sal_mc import sal_mc
 from salmc.learning.settings import (
     MANY_DATA,
@@ -36,7 +38,7 @@ from salmc.learning.settings import (
     default_settings,
 )
 from salmc.movers.base import AbstractMover
-from salmc.programs import make_room
+from salmc.programs import make_room, target_failures
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
@@ -126,11 +128,12 @@ def fit(
     if method == "al-mc":
         if samples is None:
             checks.fail("samples", "given for al-mc: an array (n, dim)", samples)
+        samples = checked_samples(samples)
         if target is not None:
             samples = target.unbounded.inward(jnp.asarray(samples, dtype=float))
         chosen: Any = _settings(method, kernel, len(samples[0]), steps, settings)
         learned = al_mc(samples, kernel, settings=chosen, **common)
-        return dataclasses.replace(learned, target=target)
+        return learned if target is None else _bound(learned, target, np.asarray(samples))
     if not isinstance(target, AbstractTarget):
         checks.fail("target", "a target, such as salmc.Target(log_density, dim=…)", target)
     if samples is not None:
@@ -183,6 +186,17 @@ def _adapted(
         warnings=(*found.warnings, *learned.warnings),
         settings={**learned.settings, "evaluations": answer.evaluations},
     )
+
+
+@target_failures()
+def _bound(learned: Sampler, target: AbstractTarget, samples: np.ndarray) -> Sampler:
+    """A kernel that was learned from samples, in coordinates without bounds, with its target."""
+    inner, points = target.unbounded, jnp.asarray(learned.pool, dtype=float)
+    points, values = inner.outward(points, eqx.filter_jit(inner.log_densities)(points))
+    sampler = dataclasses.replace(
+        learned, target=target, pool=np.asarray(points), pool_log_density=np.asarray(values)
+    )
+    return review(sampler, samples)
 
 
 def choose_mover(target: AbstractTarget) -> str:

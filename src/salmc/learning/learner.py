@@ -33,6 +33,7 @@ from salmc.learning.transport import require_sinkhorn
 from salmc.learning.worth import Worth
 from salmc.movers.base import AbstractMover
 from salmc.movers.nuts import NUTS
+from salmc.programs import target_failures
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
@@ -69,6 +70,7 @@ class Learner:
         """Of a part of the run. By `fold_in`: one compiled program for any number of them."""
         return jax.random.fold_in(jax.random.key(self.seed), number)
 
+    @target_failures()
     def from_density(
         self,
         make: Callable[[Whitening, AbstractTarget], Any],
@@ -182,7 +184,7 @@ class Learner:
             history=record.history,
             seconds=record.seconds,
             warnings=tuple(record.warnings),
-            pool_log_density=np.asarray(values),
+            pool_log_density=None if method.target is None else np.asarray(values),
         )
         if method.target is None:
             return sampler

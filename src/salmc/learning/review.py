@@ -92,7 +92,11 @@ def lost_points(
     if not len(likely):
         return 0
     half = len(pool) // 2
-    own = _nearest(pool[:half][pool_values[:half] > np.quantile(pool_values, _LIKELY)], pool[half:])
+    likely_pool = pool[:half][pool_values[:half] > np.quantile(pool_values, _LIKELY)]
+    if not len(likely_pool):
+        # Nowhere in the pool is likelier than elsewhere: there is no scale to tell far from near.
+        return 0
+    own = _nearest(likely_pool, pool[half:])
     return int(np.sum(_nearest(likely, pool) > _FAR * np.max(own)))
 
 

@@ -4,6 +4,7 @@ settings.json         what was compared, versions, times
 comparison.json       the figures of each method, or why it could not run
 comparison.png        the draws side by side
 draws/<method>.zarr   the draws of each method
+checksums.json        of the first two
 """
 
 import dataclasses
@@ -14,10 +15,22 @@ from salmc.errors import OutputError
 from salmc.report import comparison, style
 from salmc.report.comparison import Result
 from salmc.sampling.atomic import new_folder
-from salmc.sampling.folder import is_ours, now, read_json, versions, write_json
+from salmc.sampling.folder import (
+    check_checksums,
+    is_ours,
+    now,
+    read_json,
+    versions,
+    write_checksums,
+    write_json,
+)
 from salmc.sampling.store import write_zarr
 
-FORMAT = "salmc-comparison-1"
+FORMAT = "salmc-comparison-2"
+FORMATS = (FORMAT, "salmc-comparison-1")
+"""The latter has no checksums."""
+
+_CHECKED = ("settings.json", "comparison.json")
 _WRITTEN = ("method", "trouble", "training_seconds", "diagnostics")
 
 
@@ -52,6 +65,7 @@ def write_comparison(
         write_json(working / "settings.json", settings)
         rows = [{name: getattr(r, name) for name in _WRITTEN} for r in compared.results]
         write_json(working / "comparison.json", {"results": rows})
+        write_checksums(working, _CHECKED)
         if plots:
             trouble = _write_picture(compared.results, working / "comparison.png")
     return Path(path), trouble
@@ -65,9 +79,10 @@ def open_comparison(path: str | Path) -> Comparison:
     """
     place = Path(path).expanduser()
     settings = read_json(place / "settings.json", place)
-    content = read_json(place / "comparison.json", place)
-    if settings.get("format") != FORMAT:
+    if settings.get("format") not in FORMATS:
         raise OutputError(f"{place} is not a comparison of this version of salmc.")
+    check_checksums(place, _CHECKED, needed=settings["format"] == FORMAT)
+    content = read_json(place / "comparison.json", place)
     try:
         results = [Result(**{name: row[name] for name in _WRITTEN}) for row in content["results"]]
         return Comparison(settings["target"], settings["settings"], results)

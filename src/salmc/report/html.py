@@ -63,8 +63,8 @@ def write_html(folder: Path) -> Path:
         OutputError: if the folder lacks what the page is made of, or cannot be written.
     """
     page = render(folder)
-    with new_file(folder / "report.html") as working:
-        working.write_text(page, encoding="utf-8")
+    with new_file(folder / "report.html") as file:
+        file.write(page.encode())
     return folder / "report.html"
 
 

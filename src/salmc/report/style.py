@@ -55,8 +55,8 @@ def new_figure(width: float, height: float, *, headroom: float = 0.0) -> Figure:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a PNG, in full or not at all."""
-    with new_file(path) as working:
-        figure.savefig(working, format="png", dpi=DPI)
+    with new_file(path) as file:
+        figure.savefig(file, format="png", dpi=DPI)
 
 
 def title(axes: Axes, text: str, detail: str = "") -> None:

@@ -1,18 +1,37 @@
 """Files and folders that are either there in full or not there at all.
 
-Everything is written beside its final place under a hidden name of its own, flushed to the disk
-and then renamed. A run that is killed half way leaves at most such a hidden folder behind, which
+Everything is written beside its final place under a hidden name of its own, which no one else can
+know or have taken, flushed to the disk and then renamed. So two writers of one place never meet:
+what is there is what one of them wrote, whole. A link at the final place is replaced and never
+followed. A run that is killed half way leaves at most such a hidden file or folder behind, which
 nothing ever reads.
 """
 
 import contextlib
 import os
+import secrets
 import shutil
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from salmc.errors import OutputError
+
+_EXCLUSIVE = (
+    os.O_RDWR
+    | os.O_CREAT
+    | os.O_EXCL
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
+"""Make a file that was not there; a link of that name is an error, not a way to another file."""
+
+_LONGEST_NAME = 150
+"""Bytes of a name that hidden names repeat: most systems have names of 255 bytes."""
+
+_SWAP = 2
+"""Linux's RENAME_EXCHANGE."""
 
 
 @contextlib.contextmanager
@@ -40,23 +59,31 @@ def new_folder(
             yield working
             _flush(working)
             _move_into_place(working, place, overwrite=overwrite)
-            _flush_folder(place.parent)
+            flush_folder(place.parent)
     finally:
         shutil.rmtree(working, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def new_file(path: str | Path) -> Iterator[Path]:
-    """A file to write, of the same suffix; it replaces `path` when the block ends well."""
+def new_file(path: str | Path) -> Iterator[BinaryIO]:
+    """A file to write bytes to; it replaces `path` when the block ends well.
+
+    Raises:
+        OutputError: if it cannot be written; what was at `path` before is there still.
+    """
     place = final_place(path)
-    working = _hidden_sibling(place, "tmp").with_suffix(place.suffix)
+    working = _hidden_sibling(place, "tmp")
     try:
         with output_errors(place):
-            yield working
-            _flush_file(working)
+            with os.fdopen(os.open(working, _EXCLUSIVE, 0o666), "w+b") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
             working.replace(place)
+            flush_folder(place.parent)
     finally:
-        working.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            working.unlink(missing_ok=True)
 
 
 def check_place(
@@ -104,7 +131,8 @@ def output_errors(place: Path) -> Iterator[None]:
 
 
 def _hidden_sibling(place: Path, purpose: str) -> Path:
-    return place.with_name(f".{place.name}.{purpose}-{uuid.uuid4().hex[:12]}")
+    name = os.fsdecode(os.fsencode(place.name)[:_LONGEST_NAME])
+    return place.with_name(f".{name}.{purpose}-{secrets.token_hex(16)}")
 
 
 def _move_into_place(working: Path, place: Path, *, overwrite: bool) -> None:
@@ -113,6 +141,9 @@ def _move_into_place(working: Path, place: Path, *, overwrite: bool) -> None:
         if os.path.lexists(place):
             raise OutputError(f"The folder {place} appeared during the run. Choose another.")
         working.rename(place)
+        return
+    if _swapped(working, place):
+        # What was there is now under the hidden name, which is removed in the end.
         return
     old = _hidden_sibling(place, "old")
     place.rename(old)
@@ -124,19 +155,34 @@ def _move_into_place(working: Path, place: Path, *, overwrite: bool) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def _swapped(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step, so that a kill finds the old or the new; False if the
+    system cannot."""
+    import ctypes
+
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    here = -100  # AT_FDCWD: paths are what they are
+    return rename(here, os.fsencode(one), here, os.fsencode(other), _SWAP) == 0
+
+
 def _flush(folder: Path) -> None:
     for parent, _, files in os.walk(folder):
         for name in files:
-            _flush_file(Path(parent) / name)
-        _flush_folder(Path(parent))
+            flush_file(Path(parent) / name)
+        flush_folder(Path(parent))
 
 
-def _flush_file(path: Path) -> None:
+def flush_file(path: Path) -> None:
+    """Have a file's content on the disk, and not only on its way there."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
+    """The same for the names in a folder."""
     # Some systems (Windows, a few network mounts) cannot flush a folder; the files are safe.
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)

@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
-from salmc.errors import TargetError
-from salmc.programs import RUNTIME_ERRORS, failure
+from salmc.programs import RUNTIME_ERRORS, failure, nothing_left
 from salmc.target import AbstractTarget
 
 if TYPE_CHECKING:
@@ -162,6 +161,10 @@ class Tally:
         self.invalid += block.invalid
         self.accepted += np.sum(block.accepted, axis=0)
 
+    def restore(self, draws: int, invalid: int, accepted: np.ndarray) -> None:
+        """Take over what was counted elsewhere."""
+        self.draws, self.invalid, self.accepted = draws, invalid, accepted
+
     def __enter__(self) -> "Tally":
         return self
 
@@ -179,7 +182,7 @@ class Tally:
         if isinstance(error, RUNTIME_ERRORS):
             self._interruption = f"The target failed after {self.draws} draws: {failure(error)}"
             if self.draws == 0:
-                raise TargetError(self._interruption) from error
+                raise nothing_left(self._interruption, error) from error
             return True
         return False
 

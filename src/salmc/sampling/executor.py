@@ -59,12 +59,14 @@ class Block:
         log_density: (step, chain).
         accepted: (step, chain) of bool; without a Metropolis step, whether a proposal was finite.
         invalid: how many proposals were not finite.
+        states: of each group of chains after the last step, to go on from there another time.
     """
 
     positions: np.ndarray
     log_density: np.ndarray
     accepted: np.ndarray
     invalid: int = 0
+    states: tuple[ChainState, ...] = ()
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -83,6 +85,7 @@ class Block:
             np.concatenate([block.log_density for block in blocks], axis),
             np.concatenate([block.accepted for block in blocks], axis),
             sum(block.invalid for block in blocks),
+            blocks[-1].states if axis == 0 else tuple(s for block in blocks for s in block.states),
         )
 
 
@@ -159,10 +162,9 @@ class ChainRun:
         on_cpu = jax.default_backend() == "cpu"
         self.groups = group_count(self.chains) if on_cpu else 1
         self.length = block_length(self.chains, draws, transition.tries, self.groups)
-        size = self.chains // self.groups
-        parts = [slice(group * size, (group + 1) * size) for group in range(self.groups)]
-        self._starts = [ChainState(*(values[part] for values in start)) for part in parts]
-        self._keys = [keys[part] for part in parts]
+        self.start = start
+        self._done, self._starts = 0, self._in_groups(start)
+        self._keys = [keys[part] for part in self._parts()]
         # NumPy arrays among the fields would be read in the precision of the thread that runs.
         self._fixed = jax.tree.map(
             lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf, transition
@@ -172,6 +174,30 @@ class ChainRun:
             executor = Threads() if may_meet and on_cpu and self.groups > 1 else InTurn()
         self.executor = executor if may_meet else InTurn()
 
+    def state_of(self, arrays: dict[str, np.ndarray]) -> ChainState:
+        """A state from its parts, if they are of the shapes that states of these chains have.
+
+        Raises:
+            ValueError: if they are not.
+        """
+        parts = []
+        for name, like in zip(ChainState._fields, self.start, strict=True):
+            if arrays[name].shape != like.shape or arrays[name].dtype != like.dtype:
+                raise ValueError(f"{name} of shape {arrays[name].shape}")
+            parts.append(jnp.asarray(arrays[name]))
+        return ChainState(*parts)
+
+    def go_on(self, state: ChainState, done: int) -> None:
+        """Begin after `done` steps, in the state that chains had then."""
+        self._done, self._starts = done, self._in_groups(state)
+
+    def _parts(self) -> list[slice]:
+        size = self.chains // self.groups
+        return [slice(group * size, (group + 1) * size) for group in range(self.groups)]
+
+    def _in_groups(self, state: ChainState) -> list[ChainState]:
+        return [ChainState(*(values[part] for values in state)) for part in self._parts()]
+
     def blocks(self) -> Iterator[Block]:
         """The draws. The next block is under way while the last is looked at."""
         pairs = zip(self._starts, self._keys, strict=True)
@@ -179,16 +205,16 @@ class ChainRun:
         return (Block.join(blocks, axis=1) for blocks in self.executor.run(groups))
 
     def _group(self, state: ChainState, keys: Key[Array, " chains"]) -> Iterator[Block]:
-        pending, left = None, 0
-        for first in range(0, self.draws, self.length):
+        pending: tuple[Steps, int, ChainState] | None = None
+        for first in range(self._done, self.draws, self.length):
             state, steps = self._program(
                 self._fixed, state, keys, np.array(first, np.uint32), self.length
             )
             if pending is not None:
-                yield _fetch(pending, left)
-            pending, left = steps, min(self.length, self.draws - first)
+                yield _fetch(*pending)
+            pending = steps, min(self.length, self.draws - first), state
         if pending is not None:
-            yield _fetch(pending, left)
+            yield _fetch(*pending)
 
     def _compile(self) -> tuple[Any, bool]:
         """The program of a block, and whether several of it may run at a time."""
@@ -238,7 +264,7 @@ def _block(
     return transition.block(state, keys, first, length)
 
 
-def _fetch(steps: Steps, count: int) -> Block:
+def _fetch(steps: Steps, count: int, reached: ChainState) -> Block:
     """To the host, without the steps beyond the end of the run."""
     positions, log_density, accepted = (np.asarray(array)[:count] for array in steps[:3])
-    return Block(positions, log_density, accepted, int(steps.invalid))
+    return Block(positions, log_density, accepted, int(steps.invalid), (reached,))

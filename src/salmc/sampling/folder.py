@@ -7,19 +7,22 @@ summary.txt         the summary as a person reads it
 plots/*.png         pictures
 kernel.salmc        the trained kernel, where one was learned; `salmc sample` draws from it
 report.html         all of it on one page, as the command line writes it
+checksums.json      of settings, diagnostics and summary; draws and kernels have their own
 """
 
 import dataclasses
 import datetime
+import hashlib
 import importlib.metadata
 import json
 import platform
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from salmc.errors import OutputError
-from salmc.json_values import to_text
+from salmc.json_values import printable, to_text
 from salmc.sampling.atomic import new_folder
 from salmc.sampling.draws import Draws
 from salmc.sampling.store import load_draws, write_zarr
@@ -28,7 +31,14 @@ from salmc.target import AbstractTarget
 if TYPE_CHECKING:
     from salmc.diagnostics.summary import Summary
 
-FORMAT = "salmc-run-1"
+FORMAT = "salmc-run-2"
+_WITHOUT_CHECKSUMS = "salmc-run-1"
+_CHECKSUMS = "checksums.json"
+_CHECKED = ("settings.json", "diagnostics.json", "summary.txt")
+
+_LARGEST = 2**25
+"""Bytes of a JSON or text file in a folder; they hold some ten thousand."""
+
 Plotter = Callable[[Draws, Path], tuple[str, ...]]
 """Writes pictures of draws into a folder; returns what went wrong, in words."""
 
@@ -93,6 +103,7 @@ def write_run(
         write_json(working / "diagnostics.json", {} if summary is None else _figures(summary))
         text = "The run was interrupted before its diagnostics." if summary is None else summary
         (working / "summary.txt").write_text(f"{text}\n", encoding="utf-8")
+        write_checksums(working, _CHECKED)
         if extras is not None:
             extras(working)
     return Path(path)
@@ -111,16 +122,17 @@ def open_run(path: str | Path, target: AbstractTarget | None = None) -> RunFolde
     """
     place = Path(path).expanduser()
     settings = read_json(place / "settings.json", place)
-    if settings.get("format") != FORMAT:
+    if settings.get("format") not in (FORMAT, _WITHOUT_CHECKSUMS):
         raise OutputError(f"{place} is not a run folder of this version of salmc.")
+    check_checksums(place, _CHECKED, needed=settings["format"] == FORMAT)
     from salmc.targets.loading import built_in
 
     target = target if target is not None else built_in(settings.get("target_spec"))
     draws = load_draws(place / "draws.zarr", target)
     diagnostics = read_json(place / "diagnostics.json", place)
     try:
-        summary = (place / "summary.txt").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        summary = printable(_bytes(place / "summary.txt").decode("utf-8"))
+    except (OSError, ValueError) as error:
         raise OutputError(f"{place} is damaged: summary.txt cannot be read.") from error
     plots = tuple(sorted((place / "plots").glob("*.png")))
     return RunFolder(place, draws, settings, diagnostics, summary.rstrip("\n"), plots)
@@ -140,10 +152,10 @@ def read_json(file: Path, folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise OutputError(f"There is no run folder at {folder}.")
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = printable(json.loads(_bytes(file).decode("utf-8")))
     except FileNotFoundError as error:
         raise OutputError(f"{folder} is not a run folder: it has no {file.name}.") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise OutputError(f"{folder} is damaged: {file.name} cannot be read.") from error
     if not isinstance(content, dict):
         raise OutputError(f"{folder} is damaged: {file.name} does not hold what it should.")
@@ -153,6 +165,47 @@ def read_json(file: Path, folder: Path) -> dict[str, Any]:
 def write_json(file: Path, content: dict[str, Any]) -> None:
     """A JSON file in a folder that is still being filled."""
     file.write_text(to_text(content), encoding="utf-8")
+
+
+def write_checksums(folder: Path, names: tuple[str, ...]) -> None:
+    """What small files of a folder hold, so that a change is noticed."""
+    found = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+    write_json(folder / _CHECKSUMS, found)
+
+
+def check_checksums(folder: Path, names: tuple[str, ...], *, needed: bool) -> None:
+    """Find out whether files are as they were written; folders of before have no checksums.
+
+    Raises:
+        OutputError: if they are not, or if checksums are needed and missing.
+    """
+    if not needed and not (folder / _CHECKSUMS).exists():
+        return
+    expected = read_json(folder / _CHECKSUMS, folder)
+    changed = []
+    for name in names:
+        try:
+            found = hashlib.sha256(_bytes(folder / name)).hexdigest()
+        except FileNotFoundError as error:
+            raise OutputError(f"{folder} is damaged: it has no {name}.") from error
+        except (OSError, ValueError) as error:
+            raise OutputError(f"{folder} is damaged: {name} cannot be read.") from error
+        if found != expected.get(name):
+            changed.append(name)
+    if changed:
+        raise OutputError(f"{folder} is damaged: {', '.join(changed)} changed since saving.")
+
+
+def _bytes(file: Path) -> bytes:
+    """A small file; what is no file, or no small one, is not read."""
+    # A pipe would be waited for without an end.
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise ValueError("not a file")
+    with file.open("rb") as opened:
+        content = opened.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise ValueError("too large")
+    return content
 
 
 def versions() -> dict[str, str]:

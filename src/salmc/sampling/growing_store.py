@@ -1,12 +1,24 @@
-"""A Zarr folder in the layout of `store` that grows along its draws."""
+"""A Zarr folder in the layout of `store` that grows along its draws, and is whole at any moment.
 
+A part of the draws is on disk when three things are: its chunks, the new shapes of the arrays, and
+the file `.zmetadata`, which repeats the shapes of all arrays in one place and is replaced in one
+step. Readers of the folder (ArviZ, xarray, `zarr.open_group`) go by the latter: they see all of a
+part or nothing of it, in all arrays alike, whenever the writer was killed.
+"""
+
+import contextlib
 import json
+import shutil
+import time
+import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
 
+from salmc.json_values import to_text
+from salmc.sampling.atomic import flush_file, flush_folder, new_file
 from salmc.sampling.draws import Draws
 from salmc.sampling.executor import Block, ChainRun
 from salmc.sampling.store import to_arviz
@@ -15,83 +27,158 @@ FORMAT = "salmc-stream-1"
 PART_BYTES = 2**25
 """Positions that are written at once: one chunk of the array on disk."""
 
+PART_SECONDS = 10.0
+"""Draws that are slow to come are written after this time, chunk or not."""
+
+KEPT = "resume"
+"""A folder in the folder, with what is needed to go on; it is removed when all draws are there."""
+
+_DESCRIPTIONS = (".zarray", ".zgroup", ".zattrs")
+
+
+class Part(NamedTuple):
+    """Draws that are in memory alone: blocks, and the number of draws before them."""
+
+    first: int
+    blocks: list[Block]
+
 
 class GrowingStore:
-    """Collects blocks to parts, and appends parts to the arrays on disk."""
+    """Collects blocks to parts, and appends parts to the arrays on disk.
 
-    def __init__(self, folder: Path, run: ChainRun, common: dict[str, Any]):
+    Args:
+        folder: where; it is there.
+        run: whose draws they are.
+        common: fields that all `Draws` of this run share.
+        written: draws that are on disk already. Whatever else is there is removed.
+    """
+
+    def __init__(self, folder: Path, run: ChainRun, common: dict[str, Any], written: int = 0):
         row = run.chains * run.dim * run.dtype.itemsize
-        self._rows = max(1, min(run.draws, PART_BYTES // row))
+        rows = max(1, min(run.draws, PART_BYTES // row))
+        # Whole blocks, where they fit, as chains can go on between blocks only.
+        self._rows = max(rows - rows % run.length, min(run.length, run.draws))
         self._folder, self._common = folder, common
         self._metropolis = run.transition.metropolis
-        self._pending: list[Block] = []
-        self._written = 0
+        self._part = Part(written, [])
+        self._since = time.monotonic()
+        self._clean(written)
 
     def add(self, block: Block) -> None:
-        """Keep a block; write as many whole parts as there are now."""
-        self._pending.append(block)
-        while sum(len(block) for block in self._pending) >= self._rows:
-            self._write(self._rows)
+        """Keep a block, for the next part."""
+        self._part.blocks.append(block)
 
-    def finish(self, draws: int, seconds: float, warnings: tuple[str, ...]) -> None:
-        """Write what is left, so that there are `draws` in all, and the record."""
-        if draws > self._written:
-            self._write(draws - self._written)
-        root = zarr.open_group(self._folder, mode="r+")
-        for array in _growing(root):
-            # An interruption may have hit between two arrays of one part, or before its count.
-            array.resize((array.shape[0], draws, *array.shape[2:]) if array.ndim > 1 else (draws,))
-        attributes: dict[str, Any] = {"sampling_time": seconds, "warnings": list(warnings)}
-        for group in (root, *(group for _, group in root.groups())):
-            group.attrs.update(attributes)
-        settings = self._common["settings"]
-        record = {"settings": settings, "draws": draws, "seconds": seconds}
-        root.create_group("salmc").attrs.update({"format": FORMAT, "record": json.dumps(record)})
-        zarr.consolidate_metadata(self._folder, zarr_format=2)
+    def is_due(self, draws: int) -> bool:
+        """Whether it is time to write, after so many draws."""
+        late = time.monotonic() - self._since > PART_SECONDS
+        return late or draws // self._rows > self._part.first // self._rows
 
-    def _write(self, rows: int) -> None:
-        """Write the next `rows` draws, in the layout of `store`."""
-        whole = Block.join(self._pending)
-        now, later = whole.only(slice(rows)), whole.only(slice(rows, None))
-        part = Draws(
-            positions=now.positions.swapaxes(0, 1),
-            log_density=now.log_density.T,
-            accepted=now.accepted.T if self._metropolis else None,
-            seconds=0.0,
-            **self._common,
-        )
-        tree = to_arviz(part)
-        if self._written == 0:
-            encoding = {
-                f"/{name}": {
-                    variable: {"chunks": _chunk(data.sizes, data.dims, self._rows)}
-                    for variable, data in group.variables.items()
-                    if "draw" in data.dims
-                }
-                for name, group in tree.children.items()
-            }
-            tree.to_zarr(
-                self._folder, mode="w", zarr_format=2, consolidated=False, encoding=encoding
+    def write(self, draws: int, seconds: float, told: tuple[str, ...] = ()) -> None:
+        """Have so many draws on disk, in the layout of `store`, and the warnings that are told."""
+        first, blocks = self._part
+        if draws > first:
+            now = Block.join(blocks).only(slice(draws - first))
+            part = Draws(
+                positions=now.positions.swapaxes(0, 1),
+                log_density=now.log_density.T,
+                accepted=now.accepted.T if self._metropolis else None,
+                seconds=0.0,
+                **self._common,
             )
-        else:
-            root = zarr.open_group(self._folder, mode="r+")
-            for array in _growing(root):
-                group, variable = array.path.split("/")
-                values = np.asarray(tree[f"{group}/{variable}"])
-                at = slice(self._written, self._written + rows)
-                if array.ndim == 1:
-                    array.resize((at.stop,))
-                    array[at] = values + self._written
-                else:
-                    array.resize((array.shape[0], at.stop, *array.shape[2:]))
-                    array[:, at] = values
-        self._written, self._pending = self._written + rows, [later]
+            if first == 0:
+                self._begin(to_arviz(part))
+            else:
+                self._append(to_arviz(part), first, draws)
+        self._commit(draws, seconds, told)
+        self._part, self._since = Part(draws, []), time.monotonic()
 
+    def _begin(self, tree: Any) -> None:
+        self._clean(0)
+        encoding = {
+            f"/{name}": {
+                variable: {"chunks": _chunk(data.sizes, data.dims, self._rows)}
+                for variable, data in group.variables.items()
+                if "draw" in data.dims
+            }
+            for name, group in tree.children.items()
+        }
+        with warnings.catch_warnings():
+            # Zarr warns of every folder that it did not write itself.
+            warnings.filterwarnings("ignore", "Object at .* is not recognized")
+            tree.to_zarr(
+                self._folder, mode="a", zarr_format=2, consolidated=False, encoding=encoding
+            )
+        zarr.open_group(self._folder, mode="r+", use_consolidated=False).create_group("salmc")
 
-def _growing(root: zarr.Group) -> list[Any]:
-    """The arrays that have a draw in their dimensions."""
-    arrays: list[Any] = [array for _, group in root.groups() for _, array in group.arrays()]
-    return [array for array in arrays if "draw" in array.attrs.get("_ARRAY_DIMENSIONS", ())]
+    def _append(self, tree: Any, first: int, draws: int) -> None:
+        at = slice(first, draws)
+        for array in self._growing():
+            group, variable = array.path.split("/")
+            values = np.asarray(tree[f"{group}/{variable}"])
+            if array.ndim == 1:
+                array.resize((draws,))
+                array[at] = values + first
+            else:
+                array.resize((array.shape[0], draws, *array.shape[2:]))
+                array[:, at] = values
+
+    def _commit(self, draws: int, seconds: float, told: tuple[str, ...]) -> None:
+        root: Any = zarr.open_group(self._folder, mode="r+", use_consolidated=False)
+        attributes = {"sampling_time": seconds, "warnings": list(told)}
+        for name in ("", *self._groups()):
+            (root[name] if name else root).attrs.update(attributes)
+        record = {"settings": self._common["settings"], "draws": draws, "seconds": seconds}
+        root["salmc"].attrs.update({"format": FORMAT, "record": json.dumps(record)})
+        self._flush(draws)
+        described = {
+            str(file.relative_to(self._folder)): json.loads(file.read_bytes())
+            for file in sorted(self._folder.rglob(".z*"))
+            if file.name in _DESCRIPTIONS
+        }
+        content = {"zarr_consolidated_format": 1, "metadata": described}
+        with new_file(self._folder / ".zmetadata") as file:
+            file.write(to_text(content).encode())
+
+    def _flush(self, draws: int) -> None:
+        """The chunks of the part on the disk, before anything says that they are there."""
+        chunks = range(self._part.first // self._rows, -(-draws // self._rows))
+        for array in self._growing():
+            folder = self._folder / array.path
+            for number in chunks:
+                places = [str(number)] if array.ndim == 1 else ["0", str(number)]
+                places += ["0"] * (array.ndim - 2)
+                # Zarr leaves out chunks of zeros.
+                with contextlib.suppress(FileNotFoundError):
+                    flush_file(folder / ".".join(places))
+            flush_folder(folder)
+
+    def _clean(self, written: int) -> None:
+        """Remove what a run that was killed had not finished."""
+        if written == 0:
+            for entry in self._folder.iterdir():
+                if entry.name != KEPT:
+                    shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+            return
+        for unfinished in self._folder.rglob("*.partial"):
+            unfinished.unlink()
+        for array in self._growing():
+            if array.ndim == 1:
+                array.resize((written,))
+            else:
+                array.resize((array.shape[0], written, *array.shape[2:]))
+
+    def _groups(self) -> list[str]:
+        return [
+            entry.name
+            for entry in sorted(self._folder.iterdir())
+            if (entry / ".zgroup").is_file() and entry.name != "salmc"
+        ]
+
+    def _growing(self) -> list[Any]:
+        """The arrays that have a draw in their dimensions."""
+        root: Any = zarr.open_group(self._folder, mode="r+", use_consolidated=False)
+        arrays = [array for name in self._groups() for _, array in root[name].arrays()]
+        return [array for array in arrays if "draw" in array.attrs.get("_ARRAY_DIMENSIONS", ())]
 
 
 def _chunk(sizes: Any, dims: Any, rows: int) -> tuple[int, ...]:

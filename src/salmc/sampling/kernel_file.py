@@ -3,17 +3,15 @@
     header.json      format, versions, what the kernel is, settings, and a checksum of each array
     arrays/*.npy     weights, whitening, pool, training history
 
-The arrays are plain NumPy files, so `numpy.load` opens the archive as well. Nothing is pickled and
-no code is stored: the kernel is built anew from its description by the class that is registered
-under its name, and its weights are put in place one by one.
+The arrays are plain NumPy files, stored and not compressed, so `numpy.load` opens the archive as
+well. Nothing is pickled and no code is stored: the kernel is built anew from its description by the
+class that is registered under its name, with no more weights than the file holds, and these are put
+in place one by one.
 """
 
-import contextlib
 import hashlib
-import io
 import json
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +22,20 @@ import numpy as np
 
 from salmc import kernels
 from salmc.errors import OutputError
-from salmc.json_values import to_text
+from salmc.json_values import printable, to_text
 from salmc.kernels.base import AbstractKernel
+from salmc.kernels.layers import at_most_weights
+from salmc.sampling.archive import damaged, open_archive, require, to_array, to_bytes
 from salmc.sampling.atomic import final_place, new_file, output_errors
 from salmc.sampling.folder import now, versions
 
 FORMAT = "salmc-kernel"
 FORMAT_VERSION = 1
 _HEADER = "header.json"
+_LONGEST_HEADER = 2**23
+"""Bytes; headers hold a few thousand."""
+_ANY_SIZE = 1_000_000
+"""Numbers in a description up to here cost little, whatever they mean."""
 
 
 def write_kernel(
@@ -52,7 +56,7 @@ def write_kernel(
             f"{type(kernel).__name__}."
         )
     stored = {f"kernel/{i}": leaf for i, leaf in enumerate(_weights(kernel))} | arrays
-    contents = {f"arrays/{name}.npy": _to_bytes(value) for name, value in stored.items()}
+    contents = {f"arrays/{name}.npy": to_bytes(value) for name, value in stored.items()}
     full = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -65,7 +69,7 @@ def write_kernel(
     place = final_place(path)
     with output_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-    with new_file(place) as working, zipfile.ZipFile(working, "w") as archive:
+    with new_file(place) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(_HEADER, to_text(full))
         for name, data in contents.items():
             archive.writestr(name, data)
@@ -87,15 +91,6 @@ def read_kernel(
     return kernel, header, arrays
 
 
-@contextlib.contextmanager
-def damaged(path: str | Path) -> Iterator[None]:
-    """What a header lacks becomes one sentence about its file."""
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError) as error:
-        raise OutputError(f"{path} is damaged: its header does not hold what it should.") from error
-
-
 def _read(place: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays, checked."""
     if not place.is_file():
@@ -103,32 +98,21 @@ def _read(place: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise OutputError(f"{place} {kind}.")
     if not zipfile.is_zipfile(place):
         raise OutputError(f"{place} is damaged or not a kernel file of salmc.")
-    try:
-        with zipfile.ZipFile(place) as archive:
-            if _HEADER not in archive.namelist():
-                raise OutputError(f"{place} is not a kernel file of salmc.")
-            header = json.loads(archive.read(_HEADER))
-            _check_format(header, place)
-            contents = {name: archive.read(name) for name in header["checksums"]}
-        damaged = [
-            name
-            for name, expected in header["checksums"].items()
-            if hashlib.sha256(contents[name]).hexdigest() != expected
-        ]
-        arrays = {
-            name.removeprefix("arrays/").removesuffix(".npy"): np.load(
-                io.BytesIO(data), allow_pickle=False
-            )
-            for name, data in contents.items()
-            if name not in damaged
-        }
-    except OutputError:
-        raise
-    # A damaged archive fails in as many ways as it has bytes: any of them means the same here.
-    except Exception as error:
-        raise OutputError(f"{place} is damaged: it cannot be read in full.") from error
-    if damaged:
-        raise OutputError(f"{place} is damaged: {', '.join(damaged)} changed since saving.")
+    with damaged(place, "it cannot be read in full"), open_archive(place) as (archive, entries):
+        if _HEADER not in entries:
+            raise OutputError(f"{place} is not a kernel file of salmc.")
+        require(entries[_HEADER].file_size <= _LONGEST_HEADER, "a header of that size")
+        header = printable(json.loads(archive.read(_HEADER)))
+        _check_format(header, place)
+        arrays, changed = {}, []
+        for name, expected in header["checksums"].items():
+            data = archive.read(entries[name])
+            if hashlib.sha256(data).hexdigest() == expected:
+                arrays[name.removeprefix("arrays/").removesuffix(".npy")] = to_array(data)
+            else:
+                changed.append(name)
+        if changed:
+            raise OutputError(f"{place} is damaged: {', '.join(changed)} changed since saving.")
     return header, arrays
 
 
@@ -136,7 +120,7 @@ def _check_format(header: Any, place: Path) -> None:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise OutputError(f"{place} is not a kernel file of salmc.")
     version = header.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if type(version) is not int or version > FORMAT_VERSION:
         made_with = header.get("versions", {}).get("salmc", "a newer version")
         raise OutputError(
             f"{place} has format {version}, and this version of salmc reads formats up to "
@@ -153,12 +137,15 @@ def _rebuild(described: dict[str, Any], weights: list[np.ndarray], place: Path) 
             f"There are {', '.join(known) or 'none'}; your own is made known by "
             f'salmc.kernels.KERNELS["{name}"] = its class.'
         )
+    stored = sum(leaf.size for leaf in weights)
     try:
-        untrained = known[name].from_description(described["description"])
+        _require_small(described["description"], stored)
+        with at_most_weights(stored):
+            untrained = known[name].from_description(described["description"])
     except Exception as error:
         raise OutputError(
             f"{place} holds a kernel `{name}` that cannot be built by this version of salmc: "
-            f"{type(error).__name__}: {' '.join(str(error).split())}"
+            f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}."
         ) from error
     own = _weights(untrained)
     shapes = [(np.shape(leaf), leaf.dtype.kind) for leaf in own]
@@ -171,6 +158,14 @@ def _rebuild(described: dict[str, Any], weights: list[np.ndarray], place: Path) 
     trained = [jnp.asarray(leaf, dtype=like.dtype) for leaf, like in zip(weights, own, strict=True)]
     dynamic, static = eqx.partition(untrained, eqx.is_array)
     return eqx.combine(jax.tree.unflatten(jax.tree.structure(dynamic), trained), static)
+
+
+def _require_small(description: dict[str, Any], stored: int) -> None:
+    """Refuse sizes, such as numbers of layers, that are far beyond what the file can hold."""
+    for name, value in description.items():
+        sizes = value if isinstance(value, list) else [value]
+        if any(isinstance(size, int) and size > max(stored, _ANY_SIZE) for size in sizes):
+            raise ValueError(f"{name} is {value}, and the file holds {stored} weights")
 
 
 def _known() -> dict[str, Any]:
@@ -186,9 +181,3 @@ def _weights(kernel: AbstractKernel) -> list[Any]:
 def _numbered(arrays: dict[str, np.ndarray], prefix: str) -> list[np.ndarray]:
     count = sum(name.startswith(prefix) for name in arrays)
     return [arrays[f"{prefix}{i}"] for i in range(count)]
-
-
-def _to_bytes(array: Any) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, np.asarray(array), allow_pickle=False)
-    return buffer.getvalue()

@@ -15,12 +15,13 @@ from salmc.errors import TargetError
 from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover, check_at
 from salmc.movers.start import find_start
-from salmc.programs import RUNTIME_ERRORS, failure
+from salmc.programs import RUNTIME_ERRORS, failure, nothing_left, target_failures
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.draws import Draws
 from salmc.target import AbstractTarget
 
 
+@target_failures()
 def move(
     mover: AbstractMover,
     particles: int | Any = 400,
@@ -94,7 +95,10 @@ def move(
         except KeyboardInterrupt:
             warnings.append(f"Interrupted at step {done} of {steps}.")
         except RUNTIME_ERRORS as error:
-            warnings.append(f"The target failed after step {done}: {failure(error)}")
+            sentence = f"The target failed after step {done}: {failure(error)}"
+            if not positions:
+                raise nothing_left(sentence, error) from error
+            warnings.append(sentence)
     seconds = time.perf_counter() - compiled
     if not positions:
         raise TargetError(warnings[0])

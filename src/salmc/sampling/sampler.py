@@ -18,7 +18,7 @@ from salmc import checks
 from salmc.errors import TargetError
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.whitening import Whitening
-from salmc.programs import RUNTIME_ERRORS, compiled, failure
+from salmc.programs import RUNTIME_ERRORS, compiled, failure, nothing_left
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.chains import ChainState, Transition
 from salmc.sampling.draws import Draws, Tally
@@ -209,7 +209,11 @@ class Sampler:
         transition = dataclasses.replace(transition, densities=densities)
         # Of JAX's generators, Threefry alone gives the same numbers for a key in every batch.
         start_key, chain_key = jax.random.split(jax.random.key(seed, impl="threefry2x32"))
-        given = None if start is None or isinstance(start, str) else self.inward(start)
+        given = (
+            None
+            if start is None or isinstance(start, str)
+            else self.inward(checks.array("start", start))
+        )
         points = _starting_points(
             self.whitening,
             self.inward(self.pool),
@@ -222,7 +226,9 @@ class Sampler:
             values = np.asarray(state.log_density)
             run = ChainRun(transition, state, _chain_keys(chain_key, chains), draws, executor)
         except RUNTIME_ERRORS as error:
-            raise TargetError(f"The target failed at the start: {failure(error)}") from error
+            raise nothing_left(
+                f"The target failed at the start: {failure(error)}", error
+            ) from error
         if transition.metropolis and self.target is not None and not np.any(values > -np.inf):
             raise TargetError(
                 f"The density of `{self.target.name}` is zero or NaN at all {chains} starting "

@@ -1,5 +1,6 @@
 """Samplers in `.salmc` files: what `kernel_file` writes of one, and the target found again."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from salmc.bounds import Bounds, Unbounded
 from salmc.errors import OutputError
+from salmc.kernels.base import AbstractKernel
 from salmc.kernels.whitening import Whitening
-from salmc.sampling.kernel_file import damaged, read_kernel, write_kernel
+from salmc.sampling.archive import damaged, numbers, real, require, whole, words
+from salmc.sampling.kernel_file import read_kernel, write_kernel
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
 
@@ -18,6 +21,7 @@ _FINGERPRINT_POINTS = 16
 _WHITENING = ("mean", "forward_matrix", "inverse_matrix")
 _POOL_VALUES = "pool_log_density"
 _HISTORY = "history/"
+_MOST_LOCAL_STEPS = 1000
 
 
 def save_sampler(sampler: Sampler, path: str | Path) -> Path:
@@ -57,6 +61,7 @@ def write_trained(
 
 def training_of(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """The record of the training, as `write_trained` wrote it."""
+    require(isinstance(header["settings"], dict), "settings")
     history = {
         name.removeprefix(_HISTORY): value
         for name, value in arrays.items()
@@ -65,8 +70,8 @@ def training_of(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[s
     return {
         "settings": header["settings"],
         "history": history,
-        "seconds": {name: float(value) for name, value in header["seconds"].items()},
-        "warnings": tuple(str(sentence) for sentence in header.get("warnings", ())),
+        "seconds": {name: real(value) for name, value in header["seconds"].items()},
+        "warnings": words(header.get("warnings", [])),
     }
 
 
@@ -87,22 +92,42 @@ def load(path: str | Path, target: AbstractTarget | None = None) -> Sampler:
             f"{path} holds a kernel over images. Use salmc.images.load, or salmc images sample."
         )
     with damaged(path):
-        pool = arrays["pool"]
+        sampler = _sampler(kernel, header, arrays)
         if target is None:
-            target = _built_in(header["target"], pool)
-        if target is not None and target.unbounded is target and "bounds/lower" in arrays:
-            found = (jnp.asarray(arrays[f"bounds/{name}"]) for name in ("lower", "upper"))
-            target = Unbounded(target, Bounds(*found))
-        return Sampler(
-            kernel=kernel,
-            target=target,
-            whitening=Whitening(*(jnp.asarray(arrays[f"whitening/{n}"]) for n in _WHITENING)),
-            pool=pool,
-            method=header["method"],
-            pool_log_density=arrays.get(_POOL_VALUES),
-            local=int(header.get("local", 0)),
-            **training_of(header, arrays),
-        )
+            target = _built_in(header["target"], np.asarray(sampler.pool))
+        if "bounds/lower" in arrays:
+            sides = (numbers(arrays[f"bounds/{name}"], kernel.dim) for name in ("lower", "upper"))
+            bounds = Bounds(*(jnp.asarray(side) for side in sides))
+            if target is not None and target.unbounded is target and target.dim == kernel.dim:
+                target = Unbounded(target, bounds)
+    # A target that does not fit is no fault of the file.
+    return dataclasses.replace(sampler, target=target)
+
+
+def _sampler(
+    kernel: AbstractKernel, header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> Sampler:
+    """All but the target, checked."""
+    dim = kernel.dim
+    shapes = ((dim,), (dim, dim), (dim, dim))
+    coordinates = [
+        numbers(arrays[f"whitening/{name}"], *shape)
+        for name, shape in zip(_WHITENING, shapes, strict=True)
+    ]
+    require(all(np.all(np.isfinite(part)) for part in coordinates), "whitening")
+    pool, values = numbers(arrays["pool"], None, dim), arrays.get(_POOL_VALUES)
+    require(pool.dtype.kind == "f", "pool")
+    require(isinstance(header["method"], str), "method")
+    return Sampler(
+        kernel=kernel,
+        target=None,
+        whitening=Whitening(*map(jnp.asarray, coordinates)),
+        pool=pool,
+        method=header["method"],
+        pool_log_density=None if values is None else numbers(values, len(pool)),
+        local=whole(header.get("local", 0), _MOST_LOCAL_STEPS),
+        **training_of(header, arrays),
+    )
 
 
 def _described(target: AbstractTarget | None, pool: np.ndarray) -> dict[str, Any]:

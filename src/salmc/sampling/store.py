@@ -9,19 +9,25 @@ The group `salmc` of a stored folder holds the raw arrays of every kept step and
 so that `load_draws` gives back exactly what was saved. Nothing is pickled.
 """
 
+import dataclasses
 import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
 from salmc.errors import OutputError
+from salmc.json_values import printable
+from salmc.programs import compiled
+from salmc.sampling.archive import damaged, numbers, real, require, words
 from salmc.sampling.atomic import new_folder
 from salmc.sampling.draws import Draws
-from salmc.target import AbstractTarget
+from salmc.sampling.zarr_arrays import read_group
+from salmc.target import AbstractTarget, Points
 
 if TYPE_CHECKING:
     import xarray
@@ -34,6 +40,9 @@ _ARRAYS = {
     "steps": ("kept_step",),
     "seen": ("seen_point", "coordinate_index"),
 }
+_BATCH, _BATCH_NUMBERS = 8192, 2**21
+"""Points that are mapped to the user's variables at once, and numbers that they have, at most."""
+
 _RECORDED = ("seconds", "kind", "method", "settings", "burn_in", "compile_seconds", "warnings")
 
 
@@ -72,8 +81,7 @@ def own_variables(draws: Draws) -> tuple[dict[str, np.ndarray], tuple[str, ...]]
     """The user's variables, each of shape (chain, draw, ...), and names for `x` if it is alone."""
     if draws.target is None:
         return {"x": np.asarray(draws.positions)}, draws.names
-    flat = np.asarray(draws.positions).reshape(-1, draws.dim)
-    tree = jax.lax.map(draws.target.constrain, flat, batch_size=4096)
+    tree = _constrained(draws.target, np.asarray(draws.positions).reshape(-1, draws.dim))
     variables = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         name = jax.tree_util.keystr(path, simple=True, separator=".").replace("/", "_") or "x"
@@ -81,6 +89,23 @@ def own_variables(draws: Draws) -> tuple[dict[str, np.ndarray], tuple[str, ...]]
         variables[name] = value.reshape(draws.positions.shape[:2] + value.shape[1:])
     only_x = list(variables) == ["x"] and variables["x"].shape == draws.positions.shape
     return variables, draws.names if only_x else ()
+
+
+def _constrained(target: AbstractTarget, points: np.ndarray) -> Any:
+    """The user's variables at n points, in batches of one shape: one program, however many parts
+    of however many sizes there are, and the same digits in whatever part a point is."""
+    size = max(16, min(_BATCH, 1 << (_BATCH_NUMBERS // target.dim).bit_length()))
+    batches = []
+    for first in range(0, len(points), size):
+        batch = points[first : first + size]
+        padded = np.pad(batch, ((0, size - len(batch)), (0, 0)), mode="edge")
+        batches.append(_constrain(target, jnp.asarray(padded, dtype=float)))
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[: len(points)], *batches)
+
+
+@compiled
+def _constrain(target: AbstractTarget, points: Points) -> Any:
+    return jax.vmap(target.constrain)(points)
 
 
 def save_draws(draws: Draws, path: str | Path) -> Path:
@@ -105,11 +130,13 @@ def write_zarr(draws: Draws, folder: Path) -> None:
     tree = to_arviz(draws)
     arrays = {name: getattr(draws, name) for name in _ARRAYS}
     arrays = {name: np.asarray(value) for name, value in arrays.items() if value is not None}
-    record = {name: getattr(draws, name) for name in _RECORDED}
+    record = json.dumps({name: getattr(draws, name) for name in _RECORDED})
+    checksums = {name: _checksum(value) for name, value in arrays.items()}
+    checksums["record"] = _text_checksum(record)
     attributes = {
         "format": FORMAT,
-        "record": json.dumps(record),
-        "checksums": json.dumps({name: _checksum(value) for name, value in arrays.items()}),
+        "record": record,
+        "checksums": json.dumps(checksums),
     }
     raw = xarray.Dataset(
         {name: (_ARRAYS[name], value) for name, value in arrays.items()}, attrs=attributes
@@ -134,42 +161,50 @@ def load_draws(path: str | Path, target: AbstractTarget | None = None) -> Draws:
     Raises:
         OutputError: if the folder is missing, damaged, or not of salmc.
     """
-    import xarray
-
     place = Path(path).expanduser()
     if not place.is_dir():
         raise OutputError(f"There is no folder of draws at {place}.")
     try:
-        with xarray.open_datatree(place, engine="zarr") as tree:
-            raw = tree["salmc"].to_dataset().load()
-        marked = raw.attrs.get("format")
-    except KeyError:
+        attributes, arrays = read_group(place, "salmc", tuple(_ARRAYS))
+        marked = attributes.get("format")
+    except (KeyError, FileNotFoundError):
         marked = None
     # A damaged store fails in as many ways as it has files: any of them means the same here.
     except Exception as error:
         raise OutputError(f"{place} is not a readable folder of draws: {_line(error)}") from error
     if marked != FORMAT:
         raise OutputError(f"{place} was not written by this version of salmc.")
-    try:
-        arrays: dict[str, Any] = {str(name): raw[name].values for name in raw.data_vars}
-        checksums = json.loads(raw.attrs["checksums"])
+    with damaged(place, "its record cannot be read"):
+        checksums = json.loads(attributes["checksums"])
         # Zarr reads a missing chunk as a fill value, without a word: only a checksum tells.
-        damaged = [
-            name
-            for name, expected in checksums.items()
-            if name not in arrays or _checksum(arrays[name]) != expected
-        ]
-        if damaged:
-            raise OutputError(f"{place} is damaged: {', '.join(damaged)} changed since saving.")
-        record = json.loads(raw.attrs["record"])
-        fields: dict[str, Any] = {name: record[name] for name in _RECORDED}
-        fields["warnings"] = tuple(fields["warnings"])
-        if target is not None and target.dim != arrays["positions"].shape[-1]:
-            expectation = f"of dimension {arrays['positions'].shape[-1]}, as the draws are"
-            checks.fail("target", expectation, f"{target.name} of dimension {target.dim}")
-        return Draws(target=target, **{"log_density": None, **arrays}, **fields)
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
-        raise OutputError(f"{place} is damaged: its record cannot be read.") from error
+        found = {name: _checksum(value) for name, value in arrays.items()}
+        found["record"] = _text_checksum(attributes["record"])
+        changed = [name for name, expected in checksums.items() if found.get(name) != expected]
+        if changed:
+            raise OutputError(f"{place} is damaged: {', '.join(changed)} changed since saving.")
+        draws = _drawn(printable(json.loads(attributes["record"])), arrays)
+    if target is not None and target.dim != draws.dim:
+        expectation = f"of dimension {draws.dim}, as the draws are"
+        checks.fail("target", expectation, f"{target.name} of dimension {target.dim}")
+    return dataclasses.replace(draws, target=target)
+
+
+def _drawn(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> Draws:
+    """Draws without their target, each part of the kind that it should be."""
+    fields: dict[str, Any] = {name: record[name] for name in _RECORDED}
+    for name in ("kind", "method"):
+        require(isinstance(fields[name], str), name)
+    for name in ("seconds", "burn_in", "compile_seconds"):
+        real(fields[name])
+    require(isinstance(fields["settings"], dict), "settings")
+    fields["warnings"] = words(fields["warnings"])
+    chains, kept, dim = numbers(arrays["positions"], None, None, None).shape
+    for name, shape in (("steps", (kept,)), ("seen", (None, dim))):
+        if name in arrays:
+            numbers(arrays[name], *shape)
+    require(chains * kept * dim > 0, "positions")
+    known: dict[str, Any] = {"log_density": None, **arrays, **fields}
+    return Draws(**known)
 
 
 def _parts(draws: Draws) -> dict[str, Any]:
@@ -186,6 +221,10 @@ def _parts(draws: Draws) -> dict[str, Any]:
 def _checksum(array: np.ndarray) -> str:
     header = f"{array.dtype.str}{array.shape}".encode()
     return hashlib.sha256(header + np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def _text_checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _line(error: Exception) -> str:

@@ -103,10 +103,7 @@ class Store(AbstractStore):
         with output_errors(self.folder):
             self.place(job, "json").parent.mkdir(parents=True, exist_ok=True)
         if product.arrays:
-            with (
-                new_file(self.place(job, _ARRAYS)) as working,
-                working.open("wb") as file,
-            ):
+            with new_file(self.place(job, _ARRAYS)) as file:
                 # Without names that could be mistaken for arguments of `savez`.
                 named: dict[str, Any] = {f"a/{n}": a for n, a in product.arrays.items()}
                 np.savez_compressed(file, **named)
@@ -178,8 +175,8 @@ def write_text(path: Path, text: str) -> Path:
     """A text file, in full or not at all."""
     with output_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with new_file(path) as working:
-        working.write_text(text, encoding="utf-8")
+    with new_file(path) as file:
+        file.write(text.encode())
     return path
 
 

@@ -37,7 +37,7 @@ def save_classifier(classifier: Classifier, path: str | Path) -> Path:
     place = final_place(path)
     with output_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-    with new_file(place) as working, working.open("wb") as file:
+    with new_file(place) as file:
         np.savez(file, allow_pickle=False, header=np.array(json.dumps(header)), **arrays)
     return Path(path)
 

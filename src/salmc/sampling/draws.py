@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from salmc.diagnostics.summary import Summary
     from salmc.sampling.executor import Block, ChainRun
+    from salmc.sampling.variables import Shown, Variables
 
 _BATCH = 8192
 """Points that are evaluated at once."""
@@ -49,6 +51,7 @@ class Draws:
         seen: (n, dim) what training had found of the target, where there was training: diagnostics
             tell whether the draws went everywhere that it did.
         warnings: what went wrong on the way, in words; empty when nothing did.
+        stored: the user's variables of draws that were read without their target.
     """
 
     positions: np.ndarray
@@ -64,6 +67,7 @@ class Draws:
     compile_seconds: float = 0.0
     seen: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
+    stored: "Variables | None" = None
 
     def __post_init__(self) -> None:
         if np.ndim(self.positions) != 3:
@@ -86,10 +90,26 @@ class Draws:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A name for each coordinate."""
+        """A name for each coordinate; `shown` has those of the user's variables."""
         if self.target is not None:
             return self.target.names
+        if self.stored is not None and self.shown.own:
+            return self.shown.names
         return tuple(f"x{i}" for i in range(self.dim))
+
+    @functools.cached_property
+    def variables(self) -> "Variables":
+        """The user's own variables: arrays (chain, draw, …) by name, their axes and labels."""
+        from salmc.sampling.variables import variables_of
+
+        return self.stored if self.target is None and self.stored else variables_of(self)
+
+    @functools.cached_property
+    def shown(self) -> "Shown":
+        """The user's variables as one array of named numbers: what tables and pictures show."""
+        from salmc.sampling.variables import shown_of
+
+        return shown_of(self, self.variables)
 
     def chains(self) -> np.ndarray:
         """(chain, draw, dim) with the burn-in left out."""
@@ -120,8 +140,12 @@ class Draws:
         return summarize(self.evaluated(), seed=seed)
 
     def to_arviz(self) -> "xarray.DataTree":
-        """An `xarray.DataTree` for everything that ArviZ can do."""
-        from salmc.sampling.store import to_arviz
+        """An `xarray.DataTree` for everything that ArviZ can do.
+
+        In the variables, axes and labels of the user's model, with its data, its log likelihood
+        and new data that it predicts, where the target knows of them.
+        """
+        from salmc.sampling.arviz_tree import to_arviz
 
         return to_arviz(self)
 

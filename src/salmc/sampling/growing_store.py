@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import zarr
 
+from salmc.sampling.arviz_tree import to_arviz
 from salmc.sampling.draws import Draws
 from salmc.sampling.executor import Block, ChainRun
-from salmc.sampling.store import to_arviz
 
 FORMAT = "salmc-stream-1"
 PART_BYTES = 2**25
@@ -60,7 +60,7 @@ class GrowingStore:
             seconds=0.0,
             **self._common,
         )
-        tree = to_arviz(part)
+        tree = to_arviz(part, data=False)
         if self._written == 0:
             encoding = {
                 f"/{name}": {

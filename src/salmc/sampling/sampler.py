@@ -185,6 +185,12 @@ class Sampler:
         local = self.local if metropolis and self.kernel.latent else 0
         return Transition(self.kernel, self.whitening, self.target, metropolis, tries, local)
 
+    def as_blackjax(self, *, metropolis: bool | None = None, tries: int = 1) -> Any:
+        """(init, step) in BlackJAX's form; see `salmc.sampling.blackjax_algorithm`."""
+        from salmc.sampling.blackjax_algorithm import algorithm
+
+        return algorithm(self.transition(metropolis=metropolis, tries=tries))
+
     def begin(
         self,
         chains: int,

@@ -1,9 +1,4 @@
-"""Draws as an ArviZ tree, and on disk as a Zarr folder.
-
-The groups `posterior` and `sample_stats` hold what ArviZ expects: the points that stand for the
-target, in the user's own variables. For chains that is every chain without its burn-in (which is
-in `warmup_posterior`); for particles it is the last cloud, as one chain of that many draws, since
-the way of a particle to its place is not a sample.
+"""Draws on disk: a Zarr folder with the groups of `arviz_tree`, which ArviZ reads.
 
 The group `salmc` of a stored folder holds the raw arrays of every kept step and a record in JSON,
 so that `load_draws` gives back exactly what was saved. Nothing is pickled.
@@ -14,13 +9,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 
 from salmc import checks
 from salmc.errors import OutputError
+from salmc.sampling.arviz_tree import stored_groups, to_arviz
 from salmc.sampling.atomic import new_folder
 from salmc.sampling.draws import Draws
+from salmc.sampling.variables import Variables, stored_variables
 from salmc.target import AbstractTarget
 
 if TYPE_CHECKING:
@@ -35,52 +31,6 @@ _ARRAYS = {
     "seen": ("seen_point", "coordinate_index"),
 }
 _RECORDED = ("seconds", "kind", "method", "settings", "burn_in", "compile_seconds", "warnings")
-
-
-def to_arviz(draws: Draws) -> "xarray.DataTree":
-    """An `xarray.DataTree` with the groups that ArviZ knows; see the module's text."""
-    from arviz_base import from_dict
-
-    variables, names_of_x = own_variables(draws)
-    groups: dict[str, dict[str, np.ndarray]] = {}
-    for prefix, part in _parts(draws).items():
-        groups[f"{prefix}posterior"] = {name: part(value) for name, value in variables.items()}
-        known = {"lp": draws.log_density, "accepted": draws.accepted}
-        statistics = {name: part(value) for name, value in known.items() if value is not None}
-        if statistics:
-            groups[f"{prefix}sample_stats"] = statistics
-    attributes = {
-        "method": draws.method,
-        "target": "unknown" if draws.target is None else draws.target.name,
-        "kind": draws.kind,
-        "sampling_time": draws.seconds,
-        "compile_time": draws.compile_seconds,
-        "inference_library": "salmc",
-        "warnings": list(draws.warnings),
-    }
-    return from_dict(
-        groups,
-        save_warmup=True,
-        check_conventions=False,  # more chains than draws is what movers make
-        dims={"x": ["coordinate"]} if names_of_x else None,
-        coords={"coordinate": list(names_of_x)} if names_of_x else None,
-        attrs={"/": attributes, **dict.fromkeys(groups, attributes)},
-    )
-
-
-def own_variables(draws: Draws) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-    """The user's variables, each of shape (chain, draw, ...), and names for `x` if it is alone."""
-    if draws.target is None:
-        return {"x": np.asarray(draws.positions)}, draws.names
-    flat = np.asarray(draws.positions).reshape(-1, draws.dim)
-    tree = jax.lax.map(draws.target.constrain, flat, batch_size=4096)
-    variables = {}
-    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        name = jax.tree_util.keystr(path, simple=True, separator=".").replace("/", "_") or "x"
-        value = np.asarray(leaf)
-        variables[name] = value.reshape(draws.positions.shape[:2] + value.shape[1:])
-    only_x = list(variables) == ["x"] and variables["x"].shape == draws.positions.shape
-    return variables, draws.names if only_x else ()
 
 
 def save_draws(draws: Draws, path: str | Path) -> Path:
@@ -106,6 +56,7 @@ def write_zarr(draws: Draws, folder: Path) -> None:
     arrays = {name: getattr(draws, name) for name in _ARRAYS}
     arrays = {name: np.asarray(value) for name, value in arrays.items() if value is not None}
     record = {name: getattr(draws, name) for name in _RECORDED}
+    record["variables"] = list(draws.variables.values)  # a folder forgets their order
     attributes = {
         "format": FORMAT,
         "record": json.dumps(record),
@@ -129,7 +80,7 @@ def load_draws(path: str | Path, target: AbstractTarget | None = None) -> Draws:
     Args:
         path: the Zarr folder.
         target: the target of the draws. It is code, so it is not stored; without it the draws
-            have no names of coordinates and no discrepancy can be computed.
+            keep their variables by name, and no discrepancy can be computed.
 
     Raises:
         OutputError: if the folder is missing, damaged, or not of salmc.
@@ -142,6 +93,7 @@ def load_draws(path: str | Path, target: AbstractTarget | None = None) -> Draws:
     try:
         with xarray.open_datatree(place, engine="zarr") as tree:
             raw = tree["salmc"].to_dataset().load()
+            stored = None if target is not None else _named(tree, raw)
         marked = raw.attrs.get("format")
     except KeyError:
         marked = None
@@ -167,20 +119,20 @@ def load_draws(path: str | Path, target: AbstractTarget | None = None) -> Draws:
         if target is not None and target.dim != arrays["positions"].shape[-1]:
             expectation = f"of dimension {arrays['positions'].shape[-1]}, as the draws are"
             checks.fail("target", expectation, f"{target.name} of dimension {target.dim}")
-        return Draws(target=target, **{"log_density": None, **arrays}, **fields)
+        return Draws(target=target, stored=stored, **{"log_density": None, **arrays}, **fields)
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise OutputError(f"{place} is damaged: its record cannot be read.") from error
 
 
-def _parts(draws: Draws) -> dict[str, Any]:
-    """For each prefix of a group, what to take of an array (chain, draw, ...)."""
-    if draws.kind == "particles":
-        return {"": lambda value: value[None, :, -1]}
-    burnt = draws.positions.shape[1] - draws.chains().shape[1]
-    parts: dict[str, Any] = {"": lambda value: value[:, burnt:]}
-    if burnt:
-        parts["warmup_"] = lambda value: value[:, :burnt]
-    return parts
+def _named(tree: "xarray.DataTree", raw: "xarray.Dataset") -> Variables | None:
+    """The user's variables as they were stored; None where that is not the layout."""
+    record = json.loads(raw.attrs.get("record", "{}"))
+    found = stored_variables(tree, record.get("kind", "chains"))
+    if found is None:
+        return None
+    order = [name for name in record.get("variables", found.values) if name in found.values]
+    values = {name: found.values[name] for name in order}
+    return found._replace(values=values, groups=stored_groups(tree))
 
 
 def _checksum(array: np.ndarray) -> str:

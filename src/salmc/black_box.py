@@ -7,16 +7,14 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from salmc.errors import TargetError
-
 
 def black_box(
-    log_densities: Callable[[np.ndarray], np.ndarray], dim: int, no_gradient: Exception
+    evaluate: Callable[[np.ndarray], np.ndarray], dim: int, no_gradient: Exception
 ) -> Callable[[Float[Array, " dim"]], Float[Array, ""]]:
     """x ↦ log p(x), which calls Python with whole batches under `jax.vmap`.
 
     Args:
-        log_densities: array (n, dim) ↦ array (n,).
+        evaluate: array (n, dim) ↦ array (n,), checked: the one place where points are evaluated.
         dim: number of coordinates.
         no_gradient: what is raised where a gradient is asked for.
     """
@@ -24,13 +22,7 @@ def black_box(
     def call(batch: Array) -> np.ndarray:
         points = np.asarray(batch)
         flat = points.reshape(-1, dim)
-        values = np.asarray(log_densities(flat), dtype=points.dtype)
-        if values.shape != (len(flat),):
-            raise TargetError(
-                f"The log density must return an array of shape ({len(flat)},) for points of "
-                f"shape {flat.shape}. Got shape {values.shape} instead."
-            )
-        return values.reshape(points.shape[:-1])
+        return evaluate(flat).astype(points.dtype).reshape(points.shape[:-1])
 
     @jax.custom_jvp
     def log_density(x: Float[Array, " dim"]) -> Float[Array, ""]:

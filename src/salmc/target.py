@@ -24,6 +24,7 @@ from salmc import checks
 from salmc.annotations import NOTHING, Annotations
 from salmc.black_box import black_box
 from salmc.errors import NotDifferentiableError, TargetError
+from salmc.evaluation import Evaluation
 from salmc.truth import KnownTruth, Moments, Point, Points, Scalar
 
 __all__ = ["AbstractTarget", "Moments", "Point", "Points", "Scalar", "Target"]
@@ -239,20 +240,28 @@ class Target(AbstractTarget):
 
     @classmethod
     def from_numpy(
-        cls, log_densities: Callable[[np.ndarray], np.ndarray], dim: int, **options: Any
+        cls,
+        log_prob: Any,
+        dim: int,
+        *,
+        vectorized: bool = True,
+        executor: Any = None,
+        **options: Any,
     ) -> "Target":
-        """A black box: a NumPy function of a batch of points, with no gradient.
+        """A black box: a NumPy function without a gradient.
 
         Args:
-            log_densities: array (n, dim) ↦ array (n,) of log p up to a constant. It is called
-                with whole batches, once for each step of a method.
+            log_prob: array (n, dim) ↦ array (n,) of log p up to a constant, called with whole
+                batches, once for each step of a method.
             dim: number of coordinates.
-            options: as for `Target`.
+            vectorized: False for a function of one point (dim,), as emcee takes it.
+            executor: a pool that shares the points of a batch among its workers: anything that
+                speaks `concurrent.futures`, or has `apply_async`; see `salmc.evaluation`.
+            options: as for `Target`, such as `bounds`.
         """
-
-        function = black_box(
-            log_densities, dim, _no_gradient("jax.grad", options.get("name", "target"))
-        )
+        evaluate = Evaluation(log_prob, vectorized=vectorized, executor=executor)
+        refusal = _no_gradient("jax.grad", options.get("name", "target"))
+        function = black_box(evaluate, dim, refusal)
         return cls(function, dim, **{**options, "differentiable": False})
 
     @property

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from salmc.diagnostics.summary import Summary
     from salmc.sampling.executor import Block, ChainRun
+    from salmc.sampling.importance import LogEvidence
     from salmc.sampling.variables import Shown, Variables
 
 _BATCH = 8192
@@ -52,6 +53,7 @@ class Draws:
             tell whether the draws went everywhere that it did.
         warnings: what went wrong on the way, in words; empty when nothing did.
         stored: the user's variables of draws that were read without their target.
+        sampler: what drew them, where it was a trained kernel; not stored.
     """
 
     positions: np.ndarray
@@ -68,6 +70,7 @@ class Draws:
     seen: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
     stored: "Variables | None" = None
+    sampler: Any = dataclasses.field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if np.ndim(self.positions) != 3:
@@ -138,6 +141,24 @@ class Draws:
         from salmc.diagnostics.summary import summarize
 
         return summarize(self.evaluated(), seed=seed)
+
+    def log_evidence(self, n: int = 10_000, seed: int = 0, *, sampler: Any = None) -> "LogEvidence":
+        """log Z = log ∫ p, with its standard error, or a refusal in words.
+
+        By bridge sampling between these draws and proposals of an exact kernel, or by the
+        proposals alone where the draws are not exact; see `salmc.sampling.importance`.
+
+        Args:
+            n: proposals, each of which is one evaluation of the target.
+            seed: of the proposals.
+            sampler: a trained kernel, for draws that were read from a file; else the one that drew.
+        """
+        from salmc.sampling.importance import log_evidence
+
+        found = self.sampler if sampler is None else sampler
+        if found is None:
+            checks.fail("sampler", "given: these draws do not know of a trained kernel", sampler)
+        return log_evidence(self, found, n, seed)
 
     def to_arviz(self) -> "xarray.DataTree":
         """An `xarray.DataTree` for everything that ArviZ can do.

@@ -25,6 +25,7 @@ from salmc.sampling.executor import AbstractExecutor, ChainRun
 from salmc.target import AbstractTarget, Points
 
 if TYPE_CHECKING:
+    from salmc.sampling.importance import WeightedDraws
     from salmc.sampling.stream import Streamed
 
 _SEEN_POINTS = 4000
@@ -140,6 +141,7 @@ class Sampler:
             compile_seconds=compile_seconds,
             seen=self.seen(),
             warnings=(*self.warnings, *tally.warnings()),
+            sampler=self,
         )
 
     def sample_to(self, path: str | Path, **options: Any) -> "Streamed":
@@ -190,6 +192,12 @@ class Sampler:
         from salmc.sampling.blackjax_algorithm import algorithm
 
         return algorithm(self.transition(metropolis=metropolis, tries=tries))
+
+    def importance_sample(self, n: int = 10_000, seed: int = 0) -> "WeightedDraws":
+        """Independent draws with Pareto-smoothed weights; see `salmc.sampling.importance`."""
+        from salmc.sampling.importance import importance_sample
+
+        return importance_sample(self, n, seed)
 
     def begin(
         self,

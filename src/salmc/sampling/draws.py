@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from salmc.diagnostics.summary import Summary
     from salmc.sampling.executor import Block, ChainRun
-    from salmc.sampling.importance import LogEvidence
+    from salmc.sampling.log_evidence import LogEvidence
     from salmc.sampling.variables import Shown, Variables
 
 _BATCH = 8192
@@ -146,14 +146,14 @@ class Draws:
         """log Z = log ∫ p, with its standard error, or a refusal in words.
 
         By bridge sampling between these draws and proposals of an exact kernel, or by the
-        proposals alone where the draws are not exact; see `salmc.sampling.importance`.
+        proposals alone where the draws are not exact; see `salmc.sampling.log_evidence`.
 
         Args:
             n: proposals, each of which is one evaluation of the target.
             seed: of the proposals.
             sampler: a trained kernel, for draws that were read from a file; else the one that drew.
         """
-        from salmc.sampling.importance import log_evidence
+        from salmc.sampling.log_evidence import log_evidence
 
         found = self.sampler if sampler is None else sampler
         if found is None:

@@ -1,5 +1,7 @@
 """PyMC's models as targets, held to PyMC's own functions."""
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +15,15 @@ SCHOOLS = list("ABCDEFGH")
 
 pymc = pytest.importorskip("pymc")
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _little_effort():
+    """PyTensor's functions run a few times here: to compile them in C would take longer."""
+    import pytensor
+
+    with pytensor.config.change_flags(cxx="", mode="FAST_COMPILE"):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +112,34 @@ def test_names_in_the_summary(draws):
     names = draws.shown.names
     assert {"mu", "tau", "theta[A]", "weights[3]"} <= set(names)
     assert not any("__" in name for name in names)
+
+
+def test_inference_data_for_arviz_before_1(draws):
+    az = pytest.importorskip("arviz")
+    if not hasattr(az, "InferenceData"):
+        pytest.skip("ArviZ 1 takes the tree as it is")
+    found = draws.to_inference_data()
+    assert set(found.groups()) >= {"posterior", "log_likelihood", "observed_data"}
+    assert found.posterior.theta.dims == ("chain", "draw", "school")
+
+
+@pytest.mark.slow
+def test_arviz_before_1_takes_it_as_it_takes_pymcs_own(draws):
+    az = pytest.importorskip("arviz")
+    if not hasattr(az, "InferenceData"):
+        pytest.skip("ArviZ 1 takes the tree as it is")
+    found = draws.to_inference_data()
+    assert np.isfinite(az.loo(found).elpd_loo)
+    labels = az.plot_forest(found, var_names=["theta"])[0].get_yticklabels()
+    assert any("A" in label.get_text() for label in labels)
+    az.plot_ppc(found, num_pp_samples=5)
+    assert "theta[A]" in az.summary(found, kind="stats").index
+
+
+def test_without_arviz_a_sentence_says_what_to_do(draws, monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    with pytest.raises(salmc.MissingPackageError, match="ArviZ 1 takes"):
+        draws.to_inference_data()
 
 
 def test_discrete_variables_are_refused():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from salmc.errors import MissingPackageError
 from salmc.sampling.draws import Draws
 from salmc.sampling.variables import named_leaves
 
@@ -78,6 +79,24 @@ def to_arviz(draws: Draws, *, data: bool = True) -> "xarray.DataTree":
     for name, group in kept_groups.items():
         tree[name] = group
     return tree
+
+
+def to_inference_data(draws: Draws) -> Any:
+    """An `arviz.InferenceData`, which ArviZ before 1.0 takes.
+
+    Raises:
+        MissingPackageError: if ArviZ is not there, or is one that takes `to_arviz()` as it is.
+    """
+    try:
+        from arviz import InferenceData
+    except ImportError as error:
+        raise MissingPackageError(
+            "An InferenceData needs ArviZ before 1.0, which is not installed here; ArviZ 1 takes "
+            "draws.to_arviz() as it is."
+        ) from error
+    tree = to_arviz(draws)
+    groups: dict[str, Any] = {name: node.to_dataset() for name, node in tree.children.items()}
+    return InferenceData(attrs=dict(tree.attrs), **groups)
 
 
 def _data_groups(

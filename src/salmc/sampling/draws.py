@@ -170,6 +170,12 @@ class Draws:
 
         return to_arviz(self)
 
+    def to_inference_data(self) -> Any:
+        """The same as `to_arviz` for ArviZ before 1.0, as PyMC 5 has it: an `InferenceData`."""
+        from salmc.sampling.arviz_tree import to_inference_data
+
+        return to_inference_data(self)
+
     def save(self, path: str | Path) -> Path:
         """Write a Zarr folder that ArviZ can read; atomic."""
         from salmc.sampling.store import save_draws

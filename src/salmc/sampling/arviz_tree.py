@@ -7,7 +7,6 @@ not a sample. A model that knows its data adds `observed_data`, `constant_data`,
 of each datum at each draw, and `posterior_predictive`: new data at some of the draws.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -15,7 +14,7 @@ import numpy as np
 
 from salmc.errors import MissingPackageError
 from salmc.sampling.draws import Draws
-from salmc.sampling.variables import named_leaves
+from salmc.sampling.variables import fitting, named_leaves
 
 if TYPE_CHECKING:
     import xarray
@@ -61,8 +60,11 @@ def to_arviz(draws: Draws, *, data: bool = True) -> "xarray.DataTree":
         more, steps, left_out = _data_groups(draws, groups["posterior"])
         groups |= more
         notes = draws.target.annotations
-        dims = {**notes.dims, **dims}
-        coords = {**_of_used(notes.coords, notes.dims), **coords}
+        data_of = {**notes.observed, **notes.constants}
+        shapes = {name: np.shape(value) for name, value in data_of.items()}
+        shapes |= {name: value.shape[2:] for name, value in values.items()}
+        if draws.target.has_variables:
+            dims, coords = fitting(shapes, notes.dims, notes.coords)
         if left_out:
             attributes["left_out"] = left_out
     tree = from_dict(
@@ -146,11 +148,6 @@ def _data_groups(
 def stored_groups(tree: "xarray.DataTree") -> dict[str, Any]:
     """The groups of data of a stored tree."""
     return {name: tree[name].to_dataset().load() for name in _DATA_GROUPS if name in tree}
-
-
-def _of_used(coords: Mapping[str, Any], dims: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    used = {dim for names in dims.values() for dim in names}
-    return {name: labels for name, labels in coords.items() if name in used}
 
 
 def _parts(draws: Draws) -> dict[str, Any]:

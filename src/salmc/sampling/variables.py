@@ -66,11 +66,9 @@ def variables_of(draws: "Draws") -> Variables:
     shaped = {
         name: value.reshape(positions.shape[:2] + value.shape[1:]) for name, value in values.items()
     }
+    shapes = {name: value.shape[2:] for name, value in shaped.items()}
     notes = target.annotations
-    dims = {name: notes.dims[name] for name in shaped if name in notes.dims}
-    used = {dim for names in dims.values() for dim in names}
-    coords = {dim: np.asarray(labels) for dim, labels in notes.coords.items() if dim in used}
-    return Variables(shaped, *_fitting(shaped, dims, coords))
+    return Variables(shaped, *fitting(shapes, notes.dims, notes.coords))
 
 
 def shown_of(draws: "Draws", variables: Variables) -> Shown:
@@ -143,17 +141,19 @@ def _numbers(name: str, shape: tuple[int, ...], variables: Variables) -> list[st
     return [f"{name}[{text}]" if text else name for text in texts]
 
 
-def _fitting(
-    values: dict[str, np.ndarray], dims: dict[str, tuple[str, ...]], coords: dict[str, np.ndarray]
+def fitting(
+    shapes: Mapping[str, tuple[int, ...]],
+    dims: Mapping[str, tuple[str, ...]],
+    coords: Mapping[str, Any],
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, np.ndarray]]:
-    """Names of axes that exist, and labels of the right number: others are left out."""
-    dims = {name: axes[: values[name].ndim - 2] for name, axes in dims.items()}
+    """Names of axes that these arrays have, and labels of the right number: others are left out."""
+    axes_of = {name: tuple(dims[name])[: len(shapes[name])] for name in shapes if name in dims}
     lengths: dict[str, set[int]] = {}
-    for name, axes in dims.items():
-        for axis, length in zip(axes, values[name].shape[2:], strict=False):
+    for name, axes in axes_of.items():
+        for axis, length in zip(axes, shapes[name], strict=False):
             lengths.setdefault(axis, set()).add(length)
-    fitting = {axis for axis, found in lengths.items() if len(found) == 1}
     # One name for axes of two lengths is no name.
-    dims = {name: axes for name, axes in dims.items() if set(axes) <= fitting}
-    kept = {axis: labels for axis, labels in coords.items() if lengths.get(axis) == {len(labels)}}
-    return dims, kept
+    unique = {axis for axis, found in lengths.items() if len(found) == 1}
+    axes_of = {name: axes for name, axes in axes_of.items() if set(axes) <= unique}
+    labels = {axis: np.asarray(found) for axis, found in coords.items() if axis in unique}
+    return axes_of, {axis: v for axis, v in labels.items() if lengths[axis] == {len(v)}}

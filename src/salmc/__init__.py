@@ -3,6 +3,7 @@
 The folders are the way of the data:
 
     target, targets/   an unnormalised log density, and ready-made ones
+    models/            models written for NumPyro and PyMC, as targets
     datasets/          data for targets and for images, checked and kept
     movers/            rules that move particles toward a target: AG-SVGD, SVGD, SGLD, …
     kernels/           learned transitions x' = G(x, ξ): flow (exact), MLP (the paper's)
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from salmc.errors import (
     ArgumentError,
     DataError,
+    MissingPackageError,
     NotDifferentiableError,
     OutputError,
     SalmcError,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from salmc import diagnostics, images, kernels, learning, movers, targets
     from salmc.learning.fit import fit
     from salmc.learning.improve import improve
+    from salmc.models import from_numpyro, from_pymc
     from salmc.programs_on_disk import remember_programs
     from salmc.request.sample import sample
     from salmc.sampling.draws import Draws
@@ -50,6 +53,7 @@ __all__ = [
     "ArgumentError",
     "DataError",
     "Draws",
+    "MissingPackageError",
     "NotDifferentiableError",
     "OutputError",
     "RunFolder",
@@ -59,6 +63,8 @@ __all__ = [
     "TargetError",
     "diagnostics",
     "fit",
+    "from_numpyro",
+    "from_pymc",
     "images",
     "improve",
     "kernels",
@@ -80,6 +86,8 @@ _HOMES = {
     "Target": "salmc.target",
     "fit": "salmc.learning.fit",
     "improve": "salmc.learning.improve",
+    "from_numpyro": "salmc.models",
+    "from_pymc": "salmc.models",
     "load": "salmc.sampling.saved",
     "move": "salmc.sampling.move",
     "open_run": "salmc.sampling.folder",

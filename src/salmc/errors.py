@@ -27,3 +27,7 @@ class OutputError(SalmcError):
 
 class DataError(SalmcError):
     """A data set cannot be found, downloaded or read, or is not the one it should be."""
+
+
+class MissingPackageError(SalmcError, ImportError):
+    """A package that salmc does not install by itself is needed, and is not there."""

@@ -7,7 +7,7 @@ A target must say `dim` and `log_density` of one point. Everything else has a de
 * `mean`, `std`, `sample`: the truth, where it is known. Only diagnostics look at it;
 * `statistic`: the quantities whose ESS is judged (the coordinates, or a radius);
 * `component`, `component_weights`: the modes, where the target has known ones;
-* `names`, `constrain`: back to the user's own variables.
+* `names`, `constrain`, `annotations`: back to the user's own variables.
 """
 
 import abc
@@ -21,8 +21,10 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from salmc import checks
+from salmc.annotations import NOTHING, Annotations
 from salmc.black_box import black_box
 from salmc.errors import NotDifferentiableError, TargetError
+from salmc.evaluation import Evaluation
 from salmc.truth import KnownTruth, Moments, Point, Points, Scalar
 
 __all__ = ["AbstractTarget", "Moments", "Point", "Points", "Scalar", "Target"]
@@ -101,6 +103,16 @@ class AbstractTarget(KnownTruth):
         """The user's own variables at one point: a dictionary of arrays."""
         return {"x": x}
 
+    @property
+    def has_variables(self) -> bool:
+        """Whether `constrain` tells more than the coordinates themselves."""
+        return type(self).constrain is not AbstractTarget.constrain
+
+    @property
+    def annotations(self) -> Annotations:
+        """Names of axes, labels and data of the user's own variables."""
+        return NOTHING
+
 
 class Target(AbstractTarget):
     """A target made of the user's own JAX function of one point.
@@ -117,6 +129,7 @@ class Target(AbstractTarget):
             zero outside; inside, sampling goes on in coordinates without bounds (`salmc.bounds`),
             and whatever comes out is in yours.
         start: points (n, dim) that show where to look first: guesses, or draws from the prior.
+        annotations: names of axes, labels and data; `labelled` adds to them.
 
     Example:
         >>> import jax.numpy as jnp, salmc
@@ -136,6 +149,7 @@ class Target(AbstractTarget):
     _constrain: Callable[..., Any] | None
     _bounds: Any
     _start: Points | None
+    _annotations: Annotations
 
     def __init__(
         self,
@@ -151,6 +165,7 @@ class Target(AbstractTarget):
         bounds: Any = None,
         start: Any = None,
         differentiable: bool = True,
+        annotations: Annotations = NOTHING,
     ):
         if not callable(log_density):
             checks.fail("log_density", "a function of one point", log_density)
@@ -168,6 +183,7 @@ class Target(AbstractTarget):
                 checks.fail(label, f"an array of shape ({dim},)", value)
         self._sample = sample
         self._constrain = constrain
+        self._annotations = annotations
         self._bounds = self._start = None
         if bounds is not None:
             from salmc.bounds import Bounds
@@ -200,35 +216,52 @@ class Target(AbstractTarget):
 
     @classmethod
     def from_pytree(
-        cls, log_density: Callable[[PyTree], Scalar], example: PyTree, **options: Any
+        cls,
+        log_density: Callable[[PyTree], Scalar],
+        example: PyTree,
+        *,
+        constrain: Any = None,
+        bounds: Any = None,
+        **options: Any,
     ) -> "Target":
         """A target whose parameter is any pytree of arrays, such as a dictionary.
 
         Args:
             log_density: tree ↦ log p(tree) up to a constant.
             example: a tree of the right structure and shapes; its values do not matter.
-            options: as for `Target`, but for `dim`, `names` and `constrain`, which follow.
+            constrain: tree ↦ a dictionary of what you want to see; the tree itself if left out.
+            bounds: {leaf: (lower, upper)} of the leaves that have bounds, with None for no bound
+                and "a.b" for the leaf b within a; or a pair for each number of the tree.
+            options: as for `Target`, but for `dim` and `names`, which follow.
         """
         from salmc.pytrees import flattened
 
-        return cls(**flattened(log_density, example, options))
+        return cls(**flattened(log_density, example, constrain, bounds, options))
 
     @classmethod
     def from_numpy(
-        cls, log_densities: Callable[[np.ndarray], np.ndarray], dim: int, **options: Any
+        cls,
+        log_prob: Any,
+        dim: int,
+        *,
+        vectorized: bool = True,
+        executor: Any = None,
+        **options: Any,
     ) -> "Target":
-        """A black box: a NumPy function of a batch of points, with no gradient.
+        """A black box: a NumPy function without a gradient.
 
         Args:
-            log_densities: array (n, dim) ↦ array (n,) of log p up to a constant. It is called
-                with whole batches, once for each step of a method.
+            log_prob: array (n, dim) ↦ array (n,) of log p up to a constant, called with whole
+                batches, once for each step of a method.
             dim: number of coordinates.
-            options: as for `Target`.
+            vectorized: False for a function of one point (dim,), as emcee takes it.
+            executor: a pool that shares the points of a batch among its workers: anything that
+                speaks `concurrent.futures`, or has `apply_async`; see `salmc.evaluation`.
+            options: as for `Target`, such as `bounds`.
         """
-
-        function = black_box(
-            log_densities, dim, _no_gradient("jax.grad", options.get("name", "target"))
-        )
+        evaluate = Evaluation(log_prob, vectorized=vectorized, executor=executor)
+        refusal = _no_gradient("jax.grad", options.get("name", "target"))
+        function = black_box(evaluate, dim, refusal)
         return cls(function, dim, **{**options, "differentiable": False})
 
     @property
@@ -264,6 +297,24 @@ class Target(AbstractTarget):
 
     def constrain(self, x: Point) -> PyTree:
         return {"x": x} if self._constrain is None else self._constrain(x)
+
+    @property
+    def has_variables(self) -> bool:
+        return self._constrain is not None
+
+    @property
+    def annotations(self) -> Annotations:
+        return self._annotations
+
+    def labelled(self, *, dims: Any = None, coords: Any = None) -> "Target":
+        """The same target with names for the axes of its variables, and labels along them.
+
+        Args:
+            dims: of a variable, the names of its axes: {"theta": ["school"]}.
+            coords: of an axis, the labels along it: {"school": ["Choate", …]}.
+        """
+        found = self._annotations.labelled(dims, coords)
+        return eqx.tree_at(lambda target: target._annotations, self, found)
 
 
 def zero_where_invalid(log_density: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from salmc.report import comparison, density_grid, run_pictures, scatter, style
+from salmc.report import (
+    autocorrelation,
+    comparison,
+    density_grid,
+    run_pictures,
+    scatter,
+    style,
+    trace,
+)
 from salmc.report.discrepancy import discrepancy_path
 from salmc.sampling.draws import Draws
 from salmc.target import Target
@@ -154,3 +162,31 @@ def test_comparison_with_a_method_that_could_not_run(tmp_path, dim):
         style.save(comparison.figure(results), tmp_path / "comparison.png")
     assert imread(tmp_path / "comparison.png").shape[1] > 600
     assert comparison.figure([cannot]) is None
+
+
+def test_pictures_are_of_the_users_variables():
+    """tau and its square in place of log tau; what never changes is left out."""
+    target = Target(
+        lambda x: -0.5 * jnp.sum(x**2),
+        2,
+        sample=lambda key, n: jax.random.normal(key, (n, 2)),
+        constrain=lambda x: {
+            "tau": jnp.exp(x[0]),
+            "one": jnp.ones(()),
+            "pair": jnp.stack([x[1], x[0] ** 2]),
+        },
+    )
+    positions = np.random.default_rng(0).normal(size=(30, 40, 2)).astype("f4")
+    draws = Draws(positions, None, 1.0, target=target).evaluated()
+    names, sample, exact = scatter.numbers(draws)
+    assert names == ("tau", "pair[0]", "pair[1]")
+    assert sample.min(axis=0)[0] > 0
+    assert exact.min(axis=0)[0] > 0
+    for picture in (scatter.figure(draws), trace.figure(draws), autocorrelation.figure(draws)):
+        labels = {axes.get_xlabel() for axes in picture.axes}
+        labels |= {axes.get_ylabel() for axes in picture.axes}
+        labels |= {text.get_text() for legend in picture.legends for text in legend.get_texts()}
+        assert "tau" in labels
+        assert not any(label.startswith("x0") for label in labels)
+    compared = comparison.figure([comparison.Result("one", draws), comparison.Result("two", draws)])
+    assert "tau" in {axes.get_xlabel() for figure in compared.subfigs for axes in figure.axes}

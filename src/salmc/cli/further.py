@@ -9,7 +9,7 @@ Entry points are read when help lists all commands or a name is none of our own,
 """
 
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import Any
 
 import typer
@@ -50,11 +50,12 @@ class FurtherCommands(TyperGroup):
         return None
 
 
-def _found() -> dict[str, EntryPoint]:
+def _found() -> dict[str, Any]:
+    """Entry points: Python's own, or those of `importlib_metadata`, which takes its place."""
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
-def _made(point: EntryPoint) -> Any:
+def _made(point: Any) -> Any:
     """The command; one that says why if its package cannot be loaded, so that help goes on."""
     try:
         function = point.load()

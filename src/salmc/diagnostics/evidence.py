@@ -14,11 +14,15 @@ import numpy as np
 from salmc.diagnostics.chain_statistics import (
     acceptance_rate,
     density_ratio_acceptance,
-    ess_bulk,
     ess_known_moments,
     ess_per_second,
-    ess_tail,
-    rhat,
+)
+from salmc.diagnostics.coordinates import (
+    Coordinate,
+    coordinates_of,
+    smallest_ess_of,
+    variables_of,
+    worst_rhat,
 )
 from salmc.diagnostics.coverage import missed_share
 from salmc.diagnostics.density_fit import fit_density
@@ -45,24 +49,6 @@ FEWEST_POINTS = 100
 """Points for discrepancies at least, if there are so many, however correlated the chains are."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Coordinate:
-    """One line of the table. ESS, R-hat and Monte Carlo error are None where not defined."""
-
-    name: str
-    mean: float
-    sd: float
-    low: float
-    """5 % quantile."""
-    high: float
-    """95 % quantile."""
-    monte_carlo_error: float | None = None
-    """sd/√ESS: the error of `mean` that comes from having few effective draws."""
-    ess_bulk: float | None = None
-    ess_tail: float | None = None
-    rhat: float | None = None
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Evidence:
     """All that was measured. None stands for "not known here"."""
@@ -86,6 +72,11 @@ class Evidence:
     """Smallest ESS per chain by the paper's estimator, where the true moments are known."""
     ess_per_second: float | None = None
     """Smallest bulk ESS of all chains together, per second of sampling."""
+    inner_rhat: float | None = None
+    """R-hat of the worst coordinate of the space that is sampled, where the table is of others: a
+    table of the user's variables must not hide a coordinate that none of them shows."""
+    inner_ess: float | None = None
+    """The smaller of bulk and tail ESS in the worst coordinate of that space."""
     acceptance: float | None = None
     acceptance_kind: Literal["metropolis", "density ratio"] | None = None
     ksd: StatisticWithFloor | None = None
@@ -110,17 +101,12 @@ class Evidence:
     @property
     def largest_rhat(self) -> float | None:
         """R-hat of the worst coordinate."""
-        values = [row.rhat for row in self.coordinates if row.rhat is not None]
-        return max(
-            values, key=lambda value: float("inf") if value != value else value, default=None
-        )
+        return worst_rhat(self.coordinates, self.inner_rhat)
 
     @property
     def smallest_ess(self) -> float | None:
         """The smaller of bulk and tail ESS in the worst coordinate, all chains together."""
-        values = [ess for row in self.coordinates for ess in (row.ess_bulk, row.ess_tail)]
-        known = [ess for ess in values if ess is not None]
-        return min(known, key=lambda value: -1.0 if value != value else value, default=None)
+        return smallest_ess_of(self.coordinates, self.inner_ess)
 
 
 def measure(draws: Any, seed: int = 0) -> Evidence:
@@ -136,8 +122,19 @@ def measure(draws: Any, seed: int = 0) -> Evidence:
     values = log_density[:, -1] if particles else log_density.reshape(-1)
     finite = np.all(np.isfinite(points), axis=1)
     sample, sample_values = points[finite], values[finite]
-    coordinates = _coordinates(draws.names, chains, sample, particles)
+    inner = coordinates_of(draws.names, chains, sample, particles)
+    coordinates, inner_figures = inner, dict[str, Any]()
+    shown = getattr(draws, "shown", None)
+    if shown is not None and not shown.own:
+        coordinates = variables_of(shown, finite, chains.shape[1], particles)
+        inner_figures = {"inner_rhat": worst_rhat(inner), "inner_ess": smallest_ess_of(inner)}
+    elif shown is not None:
+        coordinates = tuple(
+            dataclasses.replace(row, name=name)
+            for row, name in zip(inner, shown.names, strict=True)
+        )
     bulk = [row.ess_bulk for row in coordinates if row.ess_bulk is not None]
+    bulk += [row.ess_bulk for row in inner if row.ess_bulk is not None]
     # NaN: a coordinate that never moves is worth nothing.
     smallest_bulk = float(np.min(np.nan_to_num(bulk))) if bulk else None
     effective = float(len(sample)) if particles else min(smallest_bulk or 0.0, float(len(sample)))
@@ -160,6 +157,7 @@ def measure(draws: Any, seed: int = 0) -> Evidence:
         ),
         distinct_particles=distinct_points(sample) if particles and len(sample) > 1 else None,
         **_acceptance(draws, log_density, particles),
+        **inner_figures,
     )
     if len(sample) < 4:
         return evidence
@@ -185,25 +183,6 @@ def distinct_points(points: np.ndarray) -> int:
     """Number of points that differ by more than about 1e-3 of the spread in some coordinate."""
     cells = np.round((points - np.mean(points, axis=0)) / (1e-3 * safe_scale(points)))
     return len(np.unique(cells, axis=0))
-
-
-def _coordinates(
-    names: tuple[str, ...], chains: np.ndarray, sample: np.ndarray, particles: bool
-) -> tuple[Coordinate, ...]:
-    nothing: list[Any] = [None] * len(names)
-    bulk, tail, agreement, error = nothing, nothing, nothing, nothing
-    if not len(sample):
-        nan = float("nan")
-        return tuple(Coordinate(name, nan, nan, nan, nan) for name in names)
-    sd = np.std(sample, axis=0)
-    if not particles and chains.shape[1] >= 4 and np.all(np.isfinite(chains)):
-        bulk, tail, agreement = (f(chains).tolist() for f in (ess_bulk, ess_tail, rhat))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            error = (sd / np.sqrt(np.asarray(bulk))).tolist()
-    low, high = np.quantile(sample, [0.05, 0.95], axis=0).tolist()
-    columns = (np.mean(sample, axis=0).tolist(), sd.tolist(), low, high)
-    rows = zip(names, *columns, error, bulk, tail, agreement, strict=True)
-    return tuple(Coordinate(*row) for row in rows)
 
 
 def _nowhere(log_density: np.ndarray) -> tuple[str, ...]:

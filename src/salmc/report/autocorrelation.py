@@ -17,8 +17,9 @@ def figure(draws: Draws) -> Figure | None:
     chains = draws.chains()
     if draws.kind != "chains" or chains.shape[1] < 10:
         return None
-    quantities, names, moments = chains, draws.names, None
-    if draws.target is not None:
+    shown = draws.shown.moving()
+    quantities, names, moments = shown.values[:, -chains.shape[1] :], shown.names, None
+    if draws.target is not None and shown.own:
         flat = np.asarray(draws.target.statistic(jnp.asarray(chains.reshape(-1, draws.dim))))
         quantities = flat.reshape(*chains.shape[:2], -1)
         moments = draws.target.statistic_moments

@@ -4,7 +4,6 @@ import dataclasses
 import textwrap
 from typing import Any
 
-import jax
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -67,39 +66,41 @@ def _panels(panels: np.ndarray, ran: list[Result]) -> None:
         draws = result.draws
         if draws is None:
             continue
-        if draws.dim == 1:
+        names, sample, exact = scatter.numbers(draws)
+        if len(names) == 1:
             scatter.histogram_into(axes, draws, windows[0])
         else:
-            _background(axes, draws, windows)
-            scatter.points(axes, draws.sample()[:, :2], most=MOST_POINTS, size=4.5)
+            _background(axes, draws, exact, windows)
+            scatter.points(axes, sample[:, :2], most=MOST_POINTS, size=4.5)
             axes.set(xlim=windows[0], ylim=windows[1])
             if scatter.comparable(*windows):
                 axes.set_aspect("equal")
         axes.set_title(result.method, color=_colour(result), fontsize=10.5, pad=5)
         axes.locator_params(nbins=5)
-        axes.set_xlabel(draws.names[0])
-        axes.set_ylabel(draws.names[1] if draws.dim > 1 else "density")
+        axes.set_xlabel(names[0])
+        axes.set_ylabel(names[1] if len(names) > 1 else "density")
         axes.label_outer()
     for axes in panels[len(ran) :]:
         axes.remove()
 
 
-def _background(axes: Axes, draws: Draws, windows: list[tuple[float, float]]) -> None:
-    if draws.dim == 2:
+def _background(
+    axes: Axes, draws: Draws, exact: np.ndarray | None, windows: list[tuple[float, float]]
+) -> None:
+    if draws.dim == 2 and draws.shown.own:
         scatter.density_background(axes, draws, windows[0], windows[1])
-    elif draws.target is not None and draws.target.can_sample:
-        exact = np.asarray(draws.target.sample(jax.random.key(0), MOST_POINTS))
-        scatter.points(axes, exact[:, :2], color=style.TRUTH, alpha=0.25)
+    elif exact is not None:
+        scatter.points(axes, exact[:MOST_POINTS, :2], color=style.TRUTH, alpha=0.25)
 
 
 def _common_window(ran: list[Result]) -> list[tuple[float, float]]:
     """One window for all panels: around the exact draws where there are any, else all draws."""
-    draws = [result.draws for result in ran if result.draws is not None]
-    target = draws[0].target
-    if target is not None and target.can_sample:
-        seen, margin = np.asarray(target.sample(jax.random.key(0), 1000)), 0.25
+    found = [scatter.numbers(result.draws) for result in ran if result.draws is not None]
+    exact = found[0][2]
+    if exact is not None:
+        seen, margin = exact[:1000], 0.25
     else:
-        seen, margin = np.concatenate([style.thin(d.sample(), 1000) for d in draws]), 0.12
+        seen, margin = np.concatenate([style.thin(sample, 1000) for _, sample, _ in found]), 0.12
     return [style.window(seen[:, i], margin) for i in range(min(2, seen.shape[1]))]
 
 

@@ -20,18 +20,39 @@ GRID_SIZE = 181
 
 
 def figure(draws: Draws) -> Figure:
-    """The picture for the dimension of the draws."""
-    if draws.dim == 1:
+    """The picture for the number of the user's variables."""
+    count = len(draws.shown.moving().names)
+    if count == 1:
         return histogram(draws)
-    return plane(draws) if draws.dim == 2 else pairs(draws)
+    return plane(draws) if count == 2 and draws.shown.own else pairs(draws)
+
+
+def numbers(draws: Draws) -> tuple[tuple[str, ...], np.ndarray, np.ndarray | None]:
+    """Names, the points that stand for the target, and exact ones where there are any.
+
+    In the user's variables, as far as they change at all.
+    """
+    shown = draws.shown.moving()
+    if draws.kind == "particles":
+        sample = shown.values[:, -1]
+    else:
+        sample = shown.values[:, -draws.chains().shape[1] :].reshape(-1, len(shown.names))
+    if draws.target is None or not draws.target.can_sample:
+        return shown.names, sample, None
+    exact = np.asarray(draws.target.sample(jax.random.key(0), MOST_POINTS))
+    if not shown.own:
+        there = Draws(exact[None], None, 0.0, target=draws.target).shown
+        exact = there.values[0][:, ~draws.shown.fixed]
+    return shown.names, sample, exact
 
 
 def histogram(draws: Draws) -> Figure:
     """One coordinate: a histogram over the density."""
     result = style.new_figure(6.4, 4.2)
     axes = result.add_subplot()
-    with_density = histogram_into(axes, draws, style.window(draws.sample()[:, 0], margin=0.25))
-    axes.set(xlabel=draws.names[0], ylabel="density")
+    names, sample, _ = numbers(draws)
+    with_density = histogram_into(axes, draws, style.window(sample[:, 0], margin=0.25))
+    axes.set(xlabel=names[0], ylabel="density")
     bars = Patch(color=style.DRAWS, alpha=0.45, label="draws")
     axes.legend(handles=[bars, *_legend(with_density=with_density)[1:]], loc="upper right")
     style.title(axes, _heading(draws), _detail(draws))
@@ -40,9 +61,10 @@ def histogram(draws: Draws) -> Figure:
 
 def histogram_into(axes: Axes, draws: Draws, limits: tuple[float, float]) -> bool:
     """A histogram of the first coordinate; tells whether the density is drawn over it."""
-    _histogram(axes, draws.sample()[:, 0], limits)
+    _histogram(axes, numbers(draws)[1][:, 0], limits)
     x = np.linspace(*limits, 801)
-    density = None if draws.target is None else density_grid.density(draws.target, x[:, None])
+    known = draws.target is not None and draws.shown.own
+    density = density_grid.density(draws.target, x[:, None]) if known and draws.target else None
     if density is not None:
         _density_line(axes, x, density)
     axes.set_xlim(limits)
@@ -58,7 +80,8 @@ def plane(draws: Draws) -> Figure:
     axes = result.add_subplot()
     shape = density_background(axes, draws, x_range, y_range)
     points(axes, sample)
-    axes.set(xlabel=draws.names[0], ylabel=draws.names[1], xlim=x_range, ylim=y_range)
+    names = draws.shown.names
+    axes.set(xlabel=names[0], ylabel=names[1], xlim=x_range, ylim=y_range)
     if comparable(x_range, y_range):
         axes.set_aspect("equal")
 
@@ -85,11 +108,8 @@ def plane(draws: Draws) -> Figure:
 
 def pairs(draws: Draws) -> Figure:
     """More coordinates: each pair of the first few, marginals on the diagonal."""
-    sample = draws.sample()
-    count = min(draws.dim, MOST_COORDINATES)
-    exact = None
-    if draws.target is not None and draws.target.can_sample:
-        exact = np.asarray(draws.target.sample(jax.random.key(0), MOST_POINTS))
+    names, sample, exact = numbers(draws)
+    count = min(len(names), MOST_COORDINATES)
     result = style.new_figure(1.9 * count + 0.8, 1.9 * count + 0.9)
     panels = result.subplots(count, count, squeeze=False, sharex="col")
     seen = sample if exact is None else np.concatenate([sample, exact])
@@ -108,19 +128,19 @@ def pairs(draws: Draws) -> Figure:
                 axes.set(xlim=windows[column], ylim=windows[row])
             axes.locator_params(nbins=4)
             if column == 0 and row > 0:
-                axes.set_ylabel(draws.names[row])
+                axes.set_ylabel(names[row])
             elif column < row:
                 axes.tick_params(labelleft=False)
             if row == count - 1:
-                axes.set_xlabel(draws.names[column])
+                axes.set_xlabel(names[column])
             else:
                 axes.tick_params(labelbottom=False)
-    more = f", first {count} of {draws.dim} coordinates" if draws.dim > count else ""
+    more = f", first {count} of {len(names)} coordinates" if len(names) > count else ""
     result.suptitle(_heading(draws), x=0.02, ha="left")
     handles: list[Patch | Line2D] = [Patch(color=style.DRAWS, alpha=0.5, label="draws")]
     if exact is not None:
         handles.append(Patch(color=style.TRUTH, alpha=0.5, label="exact draws"))
-    elif draws.target is not None and draws.target.mean is not None:
+    elif draws.shown.own and draws.target is not None and draws.target.mean is not None:
         handles.append(Line2D([], [], color=style.TRUTH, label="known mean ± sd"))
     result.legend(
         handles=handles,
@@ -195,7 +215,7 @@ def _marginal(
     _histogram(axes, sample[:, index], limits)
     if exact is not None:
         _histogram(axes, exact[:, index], limits, outline=True)
-    elif draws.target is not None and draws.target.mean is not None:
+    elif draws.shown.own and draws.target is not None and draws.target.mean is not None:
         mean = float(draws.target.mean[index])
         axes.axvline(mean, color=style.TRUTH, linewidth=1.2)
         if draws.target.std is not None:

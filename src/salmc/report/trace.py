@@ -23,26 +23,35 @@ def figure(draws: Draws) -> Figure | None:
     """One row for each of the first few coordinates and one for the log density."""
     if draws.positions.shape[1] < 2:
         return None
-    count = min(draws.dim, MOST_COORDINATES)
+    names, paths, own = _paths(draws)
+    count = min(len(names), MOST_COORDINATES)
     result = style.new_figure(8.4, 1.55 * (count + 1) + 1.0)
     panels = result.subplots(count + 1, 1, sharex=True)
     for index in range(count):
-        values = draws.positions[:, :, index]
-        _row(panels[index], draws, values, draws.names[index], style.SERIES[0])
-        if draws.target is not None and draws.target.mean is not None:
+        _row(panels[index], draws, paths[:, :, index], names[index], style.SERIES[0])
+        if own and draws.target is not None and draws.target.mean is not None:
             panels[index].axhline(float(draws.target.mean[index]), **_TRUE_MEAN)
     heights = np.asarray(draws.evaluated().log_density)
     heights = np.where(np.isfinite(heights), heights, np.nan)
     _row(panels[count], draws, heights, "log density", style.SERIES[2])
     panels[count].set_xlabel("step")
     panels[count].set_xlim(0, int(np.asarray(draws.steps)[-1]))
-    more = f" · first {count} of {draws.dim} coordinates" if draws.dim > count else ""
+    more = f" · first {count} of {len(names)} coordinates" if len(names) > count else ""
     name = "draws" if draws.target is None else draws.target.name
     style.title(panels[0], f"Trace of {draws.method} on {name}", _explanation(draws) + more)
     handles = _legend(draws)
     if handles:
         result.legend(handles=handles, loc="outside lower right", ncols=len(handles))
     return result
+
+
+def _paths(draws: Draws) -> tuple[tuple[str, ...], np.ndarray, bool]:
+    """Names and values (chain, draw, number) of what moves, and whether it is the coordinates."""
+    shown = draws.shown.moving()
+    if shown.values.shape[1] != draws.positions.shape[1]:
+        # Of particles that were read without their target, the last step alone is known by name.
+        return draws.names, draws.positions, True
+    return shown.names, shown.values, shown.own
 
 
 def _row(axes: Axes, draws: Draws, values: np.ndarray, label: str, color: str) -> None:
@@ -76,7 +85,7 @@ def _explanation(draws: Draws) -> str:
 
 def _legend(draws: Draws) -> list[Line2D | Patch]:
     handles: list[Line2D | Patch] = []
-    if draws.target is not None and draws.target.mean is not None:
+    if _paths(draws)[2] and draws.target is not None and draws.target.mean is not None:
         handles.append(Line2D([], [], **_TRUE_MEAN, label="true mean"))
     if draws.kind == "chains" and draws.burn_in > 0:
         handles.append(Patch(color="#e3e8ed", label="burn-in, left out"))

@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     from salmc.diagnostics.summary import Summary
     from salmc.sampling.executor import Block, ChainRun
-    from salmc.sampling.sampler import Sampler
+    from salmc.sampling.log_evidence import LogEvidence
+    from salmc.sampling.variables import Shown, Variables
 
 _BATCH = 8192
 """Points that are evaluated at once."""
@@ -49,7 +51,8 @@ class Draws:
         seen: (n, dim) what training had found of the target, where there was training: diagnostics
             tell whether the draws went everywhere that it did.
         warnings: what went wrong on the way, in words; empty when nothing did.
-        sampler: what made them, where `salmc.sample` did; files do not hold it.
+        stored: the user's variables of draws that were read without their target.
+        sampler: what drew them, where it was a trained kernel; not stored.
     """
 
     positions: np.ndarray
@@ -65,7 +68,8 @@ class Draws:
     compile_seconds: float = 0.0
     seen: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
-    sampler: "Sampler | None" = None
+    stored: "Variables | None" = None
+    sampler: Any = dataclasses.field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if np.ndim(self.positions) != 3:
@@ -88,10 +92,26 @@ class Draws:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A name for each coordinate."""
+        """A name for each coordinate; `shown` has those of the user's variables."""
         if self.target is not None:
             return self.target.names
+        if self.stored is not None and self.shown.own:
+            return self.shown.names
         return tuple(f"x{i}" for i in range(self.dim))
+
+    @functools.cached_property
+    def variables(self) -> "Variables":
+        """The user's own variables: arrays (chain, draw, …) by name, their axes and labels."""
+        from salmc.sampling.variables import variables_of
+
+        return self.stored if self.target is None and self.stored else variables_of(self)
+
+    @functools.cached_property
+    def shown(self) -> "Shown":
+        """The user's variables as one array of named numbers: what tables and pictures show."""
+        from salmc.sampling.variables import shown_of
+
+        return shown_of(self, self.variables)
 
     def chains(self) -> np.ndarray:
         """(chain, draw, dim) with the burn-in left out."""
@@ -121,11 +141,39 @@ class Draws:
 
         return summarize(self.evaluated(), seed=seed)
 
+    def log_evidence(self, n: int = 10_000, seed: int = 0, *, sampler: Any = None) -> "LogEvidence":
+        """log Z = log ∫ p, with its standard error, or a refusal in words.
+
+        By bridge sampling between these draws and proposals of an exact kernel, or by the
+        proposals alone where the draws are not exact; see `salmc.sampling.log_evidence`.
+
+        Args:
+            n: proposals, each of which is one evaluation of the target.
+            seed: of the proposals.
+            sampler: a trained kernel, for draws that were read from a file; else the one that drew.
+        """
+        from salmc.sampling.log_evidence import log_evidence
+
+        found = self.sampler if sampler is None else sampler
+        if found is None:
+            checks.fail("sampler", "given: these draws do not know of a trained kernel", sampler)
+        return log_evidence(self, found, n, seed)
+
     def to_arviz(self) -> "xarray.DataTree":
-        """An `xarray.DataTree` for everything that ArviZ can do."""
-        from salmc.sampling.store import to_arviz
+        """An `xarray.DataTree` for everything that ArviZ can do.
+
+        In the variables, axes and labels of the user's model, with its data, its log likelihood
+        and new data that it predicts, where the target knows of them.
+        """
+        from salmc.sampling.arviz_tree import to_arviz
 
         return to_arviz(self)
+
+    def to_inference_data(self) -> Any:
+        """The same as `to_arviz` for ArviZ before 1.0, as PyMC 5 has it: an `InferenceData`."""
+        from salmc.sampling.arviz_tree import to_inference_data
+
+        return to_inference_data(self)
 
     def save(self, path: str | Path) -> Path:
         """Write a Zarr folder that ArviZ can read; atomic."""

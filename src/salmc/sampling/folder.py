@@ -52,7 +52,8 @@ class RunFolder:
 
     Attributes:
         path: the folder.
-        draws: the draws, with their target where it is one of the built-in ones or was given.
+        draws: the draws, with their target where it is one of the built-in ones or was given, and
+            with the names and shapes of the user's variables in any case.
         settings: the content of `settings.json`.
         diagnostics: the content of `diagnostics.json`; empty if the run was interrupted before it.
         summary: the content of `summary.txt`.
@@ -228,7 +229,7 @@ def _settings(draws: Draws, spec: str | None, command: str | None) -> dict[str, 
         "target_spec": spec,
         "target": None if draws.target is None else draws.target.name,
         "dim": draws.dim,
-        "names": list(draws.names),
+        "names": list(draws.shown.names),
         "method": draws.method,
         "kind": draws.kind,
         "settings": draws.settings,

@@ -18,10 +18,10 @@ import numpy as np
 import zarr
 
 from salmc.json_values import to_text
+from salmc.sampling.arviz_tree import to_arviz
 from salmc.sampling.atomic import flush_file, flush_folder, new_file
 from salmc.sampling.draws import Draws
 from salmc.sampling.executor import Block, ChainRun
-from salmc.sampling.store import to_arviz
 
 FORMAT = "salmc-stream-1"
 PART_BYTES = 2**25
@@ -86,9 +86,9 @@ class GrowingStore:
                 **self._common,
             )
             if first == 0:
-                self._begin(to_arviz(part))
+                self._begin(to_arviz(part, data=False))
             else:
-                self._append(to_arviz(part), first, draws)
+                self._append(to_arviz(part, data=False), first, draws)
         self._commit(draws, seconds, told)
         self._part, self._since = Part(draws, []), time.monotonic()
 

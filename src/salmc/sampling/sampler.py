@@ -26,6 +26,7 @@ from salmc.sampling.executor import AbstractExecutor, ChainRun
 from salmc.target import AbstractTarget, Points
 
 if TYPE_CHECKING:
+    from salmc.sampling.importance import WeightedDraws
     from salmc.sampling.stream import Streamed
 
 _SEEN_POINTS = 4000
@@ -141,6 +142,7 @@ class Sampler:
             compile_seconds=compile_seconds,
             seen=self.seen(),
             warnings=(*self.warnings, *tally.warnings()),
+            sampler=self,
         )
 
     def sample_to(self, path: str | Path, **options: Any) -> "Streamed":
@@ -185,6 +187,18 @@ class Sampler:
             )
         local = self.local if metropolis and self.kernel.independent else 0
         return Transition(self.kernel, self.whitening, self.target, metropolis, tries, local)
+
+    def as_blackjax(self, *, metropolis: bool | None = None, tries: int = 1) -> Any:
+        """(init, step) in BlackJAX's form; see `salmc.sampling.blackjax_algorithm`."""
+        from salmc.sampling.blackjax_algorithm import algorithm
+
+        return algorithm(self.transition(metropolis=metropolis, tries=tries))
+
+    def importance_sample(self, n: int = 10_000, seed: int = 0) -> "WeightedDraws":
+        """Independent draws with Pareto-smoothed weights; see `salmc.sampling.importance`."""
+        from salmc.sampling.importance import importance_sample
+
+        return importance_sample(self, n, seed)
 
     def begin(
         self,

@@ -1,9 +1,4 @@
-"""Draws as an ArviZ tree, and on disk as a Zarr folder.
-
-The groups `posterior` and `sample_stats` hold what ArviZ expects: the points that stand for the
-target, in the user's own variables. For chains that is every chain without its burn-in (which is
-in `warmup_posterior`); for particles it is the last cloud, as one chain of that many draws, since
-the way of a particle to its place is not a sample.
+"""Draws on disk: a Zarr folder with the groups of `arviz_tree`, which ArviZ reads.
 
 The group `salmc` of a stored folder holds the raw arrays of every kept step and a record in JSON,
 so that `load_draws` gives back exactly what was saved. Nothing is pickled.
@@ -13,24 +8,20 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
 from salmc.errors import OutputError
 from salmc.json_values import printable
-from salmc.programs import compiled
 from salmc.sampling.archive import damaged, numbers, real, require, words
+from salmc.sampling.arviz_tree import stored_groups, to_arviz
 from salmc.sampling.atomic import new_folder
 from salmc.sampling.draws import Draws
+from salmc.sampling.variables import Variables, stored_variables
 from salmc.sampling.zarr_arrays import read_group
-from salmc.target import AbstractTarget, Points
-
-if TYPE_CHECKING:
-    import xarray
+from salmc.target import AbstractTarget
 
 FORMAT = "salmc-draws-1"
 _ARRAYS = {
@@ -40,72 +31,10 @@ _ARRAYS = {
     "steps": ("kept_step",),
     "seen": ("seen_point", "coordinate_index"),
 }
-_BATCH, _BATCH_NUMBERS = 8192, 2**21
-"""Points that are mapped to the user's variables at once, and numbers that they have, at most."""
+_MOST_NAMED = 64
+"""Times the size of the positions that the user's variables of a folder may have."""
 
 _RECORDED = ("seconds", "kind", "method", "settings", "burn_in", "compile_seconds", "warnings")
-
-
-def to_arviz(draws: Draws) -> "xarray.DataTree":
-    """An `xarray.DataTree` with the groups that ArviZ knows; see the module's text."""
-    from arviz_base import from_dict
-
-    variables, names_of_x = own_variables(draws)
-    groups: dict[str, dict[str, np.ndarray]] = {}
-    for prefix, part in _parts(draws).items():
-        groups[f"{prefix}posterior"] = {name: part(value) for name, value in variables.items()}
-        known = {"lp": draws.log_density, "accepted": draws.accepted}
-        statistics = {name: part(value) for name, value in known.items() if value is not None}
-        if statistics:
-            groups[f"{prefix}sample_stats"] = statistics
-    attributes = {
-        "method": draws.method,
-        "target": "unknown" if draws.target is None else draws.target.name,
-        "kind": draws.kind,
-        "sampling_time": draws.seconds,
-        "compile_time": draws.compile_seconds,
-        "inference_library": "salmc",
-        "warnings": list(draws.warnings),
-    }
-    return from_dict(
-        groups,
-        save_warmup=True,
-        check_conventions=False,  # more chains than draws is what movers make
-        dims={"x": ["coordinate"]} if names_of_x else None,
-        coords={"coordinate": list(names_of_x)} if names_of_x else None,
-        attrs={"/": attributes, **dict.fromkeys(groups, attributes)},
-    )
-
-
-def own_variables(draws: Draws) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-    """The user's variables, each of shape (chain, draw, ...), and names for `x` if it is alone."""
-    if draws.target is None:
-        return {"x": np.asarray(draws.positions)}, draws.names
-    tree = _constrained(draws.target, np.asarray(draws.positions).reshape(-1, draws.dim))
-    variables = {}
-    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        name = jax.tree_util.keystr(path, simple=True, separator=".").replace("/", "_") or "x"
-        value = np.asarray(leaf)
-        variables[name] = value.reshape(draws.positions.shape[:2] + value.shape[1:])
-    only_x = list(variables) == ["x"] and variables["x"].shape == draws.positions.shape
-    return variables, draws.names if only_x else ()
-
-
-def _constrained(target: AbstractTarget, points: np.ndarray) -> Any:
-    """The user's variables at n points, in batches of one shape: one program, however many parts
-    of however many sizes there are, and the same digits in whatever part a point is."""
-    size = max(16, min(_BATCH, 1 << (_BATCH_NUMBERS // target.dim).bit_length()))
-    batches = []
-    for first in range(0, len(points), size):
-        batch = points[first : first + size]
-        padded = np.pad(batch, ((0, size - len(batch)), (0, 0)), mode="edge")
-        batches.append(_constrain(target, jnp.asarray(padded, dtype=float)))
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[: len(points)], *batches)
-
-
-@compiled
-def _constrain(target: AbstractTarget, points: Points) -> Any:
-    return jax.vmap(target.constrain)(points)
 
 
 def save_draws(draws: Draws, path: str | Path) -> Path:
@@ -130,7 +59,9 @@ def write_zarr(draws: Draws, folder: Path) -> None:
     tree = to_arviz(draws)
     arrays = {name: getattr(draws, name) for name in _ARRAYS}
     arrays = {name: np.asarray(value) for name, value in arrays.items() if value is not None}
-    record = json.dumps({name: getattr(draws, name) for name in _RECORDED})
+    known: dict[str, Any] = {name: getattr(draws, name) for name in _RECORDED}
+    known["variables"] = list(draws.variables.values)  # a folder forgets their order
+    record = json.dumps(known)
     checksums = {name: _checksum(value) for name, value in arrays.items()}
     checksums["record"] = _text_checksum(record)
     attributes = {
@@ -156,7 +87,7 @@ def load_draws(path: str | Path, target: AbstractTarget | None = None) -> Draws:
     Args:
         path: the Zarr folder.
         target: the target of the draws. It is code, so it is not stored; without it the draws
-            have no names of coordinates and no discrepancy can be computed.
+            keep their variables by name, and no discrepancy can be computed.
 
     Raises:
         OutputError: if the folder is missing, damaged, or not of salmc.
@@ -182,11 +113,13 @@ def load_draws(path: str | Path, target: AbstractTarget | None = None) -> Draws:
         changed = [name for name, expected in checksums.items() if found.get(name) != expected]
         if changed:
             raise OutputError(f"{place} is damaged: {', '.join(changed)} changed since saving.")
-        draws = _drawn(printable(json.loads(attributes["record"])), arrays)
+        record = printable(json.loads(attributes["record"]))
+        draws = _drawn(record, arrays)
+        stored = _named(place, record, draws.positions.nbytes) if target is None else None
     if target is not None and target.dim != draws.dim:
         expectation = f"of dimension {draws.dim}, as the draws are"
         checks.fail("target", expectation, f"{target.name} of dimension {target.dim}")
-    return dataclasses.replace(draws, target=target)
+    return dataclasses.replace(draws, target=target, stored=stored)
 
 
 def _drawn(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> Draws:
@@ -207,15 +140,21 @@ def _drawn(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> Draws:
     return Draws(**known)
 
 
-def _parts(draws: Draws) -> dict[str, Any]:
-    """For each prefix of a group, what to take of an array (chain, draw, ...)."""
-    if draws.kind == "particles":
-        return {"": lambda value: value[None, :, -1]}
-    burnt = draws.positions.shape[1] - draws.chains().shape[1]
-    parts: dict[str, Any] = {"": lambda value: value[:, burnt:]}
-    if burnt:
-        parts["warmup_"] = lambda value: value[:, :burnt]
-    return parts
+def _named(place: Path, record: dict[str, Any], size: int) -> Variables | None:
+    """The user's variables as they were stored; None where that is not the layout."""
+    import xarray
+
+    with xarray.open_datatree(place, engine="zarr") as tree:
+        groups = [group for name, group in tree.children.items() if name != "salmc"]
+        # What a folder says of its sizes, before any of it is read.
+        if sum(group.nbytes for group in groups) > _MOST_NAMED * size + 2**28:
+            return None
+        found = stored_variables(tree, record["kind"])
+        if found is None:
+            return None
+        order = [name for name in record.get("variables", found.values) if name in found.values]
+        values = {name: found.values[name] for name in order}
+        return found._replace(values=values, groups=stored_groups(tree))
 
 
 def _checksum(array: np.ndarray) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from salmc import checks
+from salmc.annotations import Annotations
 from salmc.target import AbstractTarget, Moments, Point, Points, Scalar
 
 
@@ -94,6 +95,14 @@ class Affine(AbstractTarget):
 
     def constrain(self, x: Point) -> PyTree:
         return self.target.constrain(self.inverse(x))
+
+    @property
+    def has_variables(self) -> bool:
+        return self.target.has_variables
+
+    @property
+    def annotations(self) -> Annotations:
+        return self.target.annotations
 
     def statistic(self, points: Points) -> Float[Array, "n k"]:
         return self.target.statistic(self.inverse(points))

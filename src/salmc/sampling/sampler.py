@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
 
 from salmc import checks
 from salmc.errors import TargetError
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.whitening import Whitening
-from salmc.programs import RUNTIME_ERRORS, compiled, failure, nothing_left
+from salmc.programs import RUNTIME_ERRORS, failure, nothing_left
 from salmc.progress import AbstractReporter, reporter
-from salmc.sampling.chains import ChainState, Transition
+from salmc.sampling.chain_starts import begin_chains, chain_keys, starting_points
+from salmc.sampling.chains import Transition
 from salmc.sampling.draws import Draws, Tally
 from salmc.sampling.executor import AbstractExecutor, ChainRun
-from salmc.target import AbstractTarget, Points
+from salmc.target import AbstractTarget
 
 if TYPE_CHECKING:
     from salmc.sampling.importance import WeightedDraws
@@ -228,7 +228,7 @@ class Sampler:
             if start is None or isinstance(start, str)
             else self.inward(checks.array("start", start))
         )
-        points = _starting_points(
+        points = starting_points(
             self.whitening,
             self.inward(self.pool),
             chains,
@@ -236,9 +236,9 @@ class Sampler:
             start_key,
         )
         try:
-            state = _start(transition, points)
+            state = begin_chains(transition, points)
             values = np.asarray(state.log_density)
-            run = ChainRun(transition, state, _chain_keys(chain_key, chains), draws, executor)
+            run = ChainRun(transition, state, chain_keys(chain_key, chains), draws, executor)
         except RUNTIME_ERRORS as error:
             raise nothing_left(
                 f"The target failed at the start: {failure(error)}", error
@@ -293,37 +293,3 @@ class Sampler:
         from salmc.sampling.saved import save_sampler
 
         return save_sampler(self, path)
-
-
-def _starting_points(
-    whitening: Whitening, pool: np.ndarray, chains: int, start: Any, key: PRNGKeyArray
-) -> Points:
-    """Whitened: from the pool, from N(0, I), or as given; fewer are the first of more."""
-    dim = pool.shape[1]
-    if isinstance(start, str):
-        checks.choice("start", start, ("pool", "normal"))
-    # NumPy's generator has nothing to compile.
-    generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    if isinstance(start, str) and start == "normal":
-        return jnp.asarray(generator.standard_normal((chains, dim)), dtype=float)
-    if start is None or isinstance(start, str):
-        rounds = [generator.permutation(len(pool)) for _ in range(-(-chains // len(pool)))]
-        points = jnp.asarray(pool[np.concatenate(rounds)[:chains]], dtype=float)
-    else:
-        points = jnp.asarray(start, dtype=float)
-        if points.shape != (chains, dim):
-            expectation = f"'pool', 'normal', or an array of shape ({chains}, {dim})"
-            checks.fail("start", expectation, f"shape {points.shape}")
-        if not np.all(np.isfinite(points)):
-            checks.fail("start", "finite everywhere", "NaN or infinite entries")
-    return whitening.whiten(points)
-
-
-@compiled
-def _start(transition: Transition, points: Points) -> ChainState:
-    return transition.start(points)
-
-
-def _chain_keys(key: PRNGKeyArray, chains: int) -> Any:
-    """A key for each chain, which depends on its number alone."""
-    return jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(chains, dtype=jnp.uint32))

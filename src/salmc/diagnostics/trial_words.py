@@ -20,6 +20,7 @@ SINGLE_ERROR = 0.3
 LOST_SHARE = 0.01
 MISMATCH = 0.1
 _NAMED_COORDINATES = 4
+_SAME_SHARE = 0.03
 
 _X64 = (
     'Compute in double precision: jax.config.update("jax_enable_x64", True) before anything else.'
@@ -59,7 +60,7 @@ def causes(trial: Trial) -> list[str]:
         needed = "more than the number of dimensions" if tails.improper == "everywhere" else "1"
         found.append(
             f"This density does not integrate: far out ({_where(tails.improper)}) log p falls by "
-            f"{max(-tails.fall, 0.0):.2g} for each unit of log r, where {needed} is needed. "
+            f"{max(-tails.fall, 0.0) + 0.0:.2g} for each unit of log r, where {needed} is needed. "
             "There is no distribution to draw from: give every parameter a proper prior, or bounds."
         )
     return found
@@ -167,11 +168,17 @@ def _hunt_problems(hunt: Hunt, place: Placed) -> list[str]:
             "wider, or use a method that moves between modes."
         )
     if hunt.wrong_weights:
-        found.append(
-            f"Weights are off: {_belongs(hunt.wrong_weights[0], place)}, and "
-            f"{_share(hunt.wrong_weights[0].drawn)} of the draws. Run longer, or use a method that "
-            "moves between modes."
-        )
+        worst = hunt.wrong_weights[0]
+        if abs(worst.share - worst.drawn) > _SAME_SHARE:
+            found.append(
+                f"Weights are off: {_belongs(worst, place)}, and {_share(worst.drawn)} of the "
+                "draws. Run longer, or use a method that moves between modes."
+            )
+        else:
+            found.append(
+                f"Draws are too dense, or too thin, around {place.words(worst.position)} for the "
+                "mass there, beside those elsewhere. Train longer, or run longer."
+            )
     return found
 
 

@@ -226,7 +226,7 @@ def _compare(
         too_many = stats.poisson.sf(held - 1, high * _WEIGHT_FACTOR)
         mode = Mode(place.centre, share, held / count)
         if too_few < _LEVEL and share > _LEAST_SHARE:
-            (missed if held < 0.1 * expected else wrong).append(mode)
+            (missed if mode.drawn < 0.1 * share else wrong).append(mode)
         elif too_many < _LEVEL and held > 2 * _LEAST_DRAWS:
             wrong.append(mode)
     missed = _apart(missed, modes)

@@ -22,14 +22,14 @@ from salmc.diagnostics.point_sets import Cloud
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import LITTLE, HostDensity
 
-_BEYOND = 4
+_BEYOND = 2
 """Draws that lie beyond the brink in the half that sets it."""
 
 _COPIES, _STEPS = 12, (0.5, 0.15)
 """Steps in the width of the coordinate given all others, as far as a Gaussian tells it; the smaller
 for where it is narrower than that."""
 
-_NEAREST = 250
+_NEAREST = 150
 """Draws nearest to the brink, which have copies beyond it; others would add nothing."""
 
 _MOST_COORDINATES = 40
@@ -68,17 +68,24 @@ def brinks(
     most = density.share_of(_MOST_COORDINATES, 2)
     if dim > most:
         chosen = np.sort(generator.choice(dim, most, replace=False))
+    halves = (points[:half], points[half : 2 * half])
     found = []
     for i in chosen.tolist():
         for sign in (1.0, -1.0):
-            heights = sign * points[:, i]
-            brink = float(np.sort(heights[:half])[_BEYOND])
-            tested = points[half:][np.argsort(np.abs(heights[half:] - brink))[:_NEAREST]]
             for step in _STEPS:
-                step = step * frame.conditional[i]
-                expected, beyond = _expected(density, tested, i, sign, brink, step, generator)
+                expected, beyond, ends = 0.0, 0, []
+                for setting, tested in (halves, halves[::-1]):
+                    brink = float(np.sort(sign * setting[:, i])[_BEYOND])
+                    nearest = np.argsort(np.abs(sign * tested[:, i] - brink))[:_NEAREST]
+                    length = step * frame.conditional[i]
+                    belong, are = _expected(
+                        density, tested[nearest], i, sign, brink, length, generator
+                    )
+                    expected, beyond = expected + belong, beyond + are
+                    ends.append(sign * brink)
                 p_value = float(stats.poisson.cdf(beyond, expected))
-                found.append(Brink(names[i], sign > 0, sign * brink, beyond, expected, p_value))
+                at = float(np.mean(ends))
+                found.append(Brink(names[i], sign > 0, at, beyond, expected, p_value))
     return found
 
 

@@ -38,7 +38,9 @@ _LINE_STEP, _LONG_STEP = 0.6, 5.0
 """Steps of short and long lines, in the width of the draws along them."""
 
 _DIFFERENCES = np.array([-2, -1, 0, 1, 2])
-_FAR_GROWTH = 2.5
+_FAR_GROWTH, _FAR_COPIES = 1.8, 24
+"""Copies from a millionth of a draw's distance to a million times it: tails end for none."""
+
 _LINES, _RADII, _FAR, _SYMMETRIC, _PAIRS = 4000, 2000, 8000, 200, 1000
 _MOST_SYMMETRIES = 60
 
@@ -169,7 +171,7 @@ def _all_copies(
     yield _pair_shifts(points, min(density.share_of(_PAIRS, 60), len(points) // 3), generator)
     fine = 1.0 + 0.8 / np.sqrt(2.0 * dim)
     yield _scalings("radius", some(_RADII), frame.centre, fine, _COPIES, generator)
-    yield _scalings("tails", some(_FAR), frame.centre, _FAR_GROWTH, _COPIES, generator)
+    yield _scalings("tails", some(_FAR), frame.centre, _FAR_GROWTH, _FAR_COPIES, generator)
     symmetries = _symmetries(frame, names, generator)
     for name, order, image in itertools.islice(symmetries, 2 if little else None):
         yield _twins(name, some(_SYMMETRIC, 40), order, image, generator)

@@ -19,6 +19,7 @@ from jaxtyping import Float
 from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import HostDensity
+from salmc.target import AbstractTarget
 
 _DISTANCES = np.array([1e2, 1e3, 1e4, 1e5, 1e6])
 _MARGIN = 0.03
@@ -68,6 +69,24 @@ def far_out(
                 return Tails(name, bool(np.mean(grows) > 0.5 * _LINE_SHARE), float(np.max(falls)))
             worst = max(worst, float(np.median(falls)))
     return Tails("", False, worst)
+
+
+def does_not_integrate(target: AbstractTarget, width: float = 2.0) -> str | None:
+    """Why a density has no distribution, in words, as seen from around the origin; None if it does.
+
+    For those who found no draws at all: with draws, `far_out` knows better where to look.
+    """
+    points = width * np.random.default_rng(0).normal(size=(64, target.dim))
+    density = HostDensity(target, points[0])
+    points = points[np.isfinite(density.values(points))]
+    if len(points) < 8:
+        return None
+    tails = far_out(density, points, Frame.of(points), target.names)
+    if not tails.improper:
+        return None
+    how = "grows" if tails.grows else "hardly falls"
+    where = "in all directions" if tails.improper == "everywhere" else tails.improper
+    return f"This density does not integrate: far out it {how} {where}."
 
 
 def _directions(

@@ -20,6 +20,10 @@ from salmc.target import AbstractTarget
 MOST_POINTS = 16_000
 _STEIN_POINTS = 4000
 _FEWEST = 100
+_AS_GOOD = 0.8
+"""Share of the draws that they must be worth to count as independent."""
+
+_THINNING = 1.5
 _COARSE = 30.0
 """Numbers within a coordinate's width below which copies of draws do not lie where they should."""
 
@@ -99,8 +103,10 @@ def put_on_trial(
         seed: of all random choices.
     """
     generator = np.random.default_rng(seed)
-    # Half of what they are worth, at equal distances: then hardly two of them are correlated.
-    size = int(np.clip(effective if independent else effective / 2, _FEWEST, MOST_POINTS))
+    # Fewer than they are worth, at equal distances: then hardly two of them are correlated.
+    independent = independent or effective > _AS_GOOD * len(sample)
+    worth = effective if independent else effective / _THINNING
+    size = int(np.clip(worth, _FEWEST, MOST_POINTS))
     chosen = generator.permutation(spaced(len(sample), size, generator))
     # As the density sees them: in single precision, where that is what it computes in.
     points = sample[chosen].astype(jnp.zeros(()).dtype).astype(np.float64)

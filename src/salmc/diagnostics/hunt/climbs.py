@@ -15,7 +15,7 @@ _ENOUGH = 1e-3
 """A climber whose log p grows by less than this in a round has arrived."""
 
 _SUFFICIENT = 1e-4
-_EVOLUTION_ROUNDS = 150
+_EVOLUTION_ROUNDS = 400
 _GROW, _SHRINK = 1.5, 0.9
 """Balanced where a fifth of the steps succeed (Rechenberg 1973)."""
 
@@ -32,7 +32,7 @@ def climb(
     if density.target.differentiable:
         y, values = _by_gradient(density, frame, y, values)
     # Also after a gradient: an edge, or a kink, stops BFGS and not this.
-    rounds = _EVOLUTION_ROUNDS // (5 if density.target.differentiable else 1)
+    rounds = _EVOLUTION_ROUNDS // (12 if density.target.differentiable else 1)
     rounds = density.share_of(rounds * int(np.sqrt(frame.dim)), 20)
     y, values = _by_evolution(density, frame, y, values, rounds, np.random.default_rng(seed))
     return frame.outward(y), values

@@ -236,7 +236,9 @@ def _symmetries(
     dim, eye = frame.dim, np.eye(frame.dim)
     main = np.linalg.svd(frame.factor)[0][:, 0] / frame.scale
     yield "mirror about the centre", main, (2.0 * frame.centre, -eye)
-    yield "mirror about 0", main, (np.zeros(dim), -eye)
+    # Ordered along the way to the mirrored place, in which draws of one mode are all on one side.
+    across = frame.centre / frame.scale**2
+    yield "mirror about 0", across if np.any(across) else main, (np.zeros(dim), -eye)
     flips = list(range(dim))
     pairs = list(itertools.combinations(range(dim), 2))
     for i in generator.permutation(flips)[:_MOST_SYMMETRIES]:

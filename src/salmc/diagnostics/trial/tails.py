@@ -10,6 +10,7 @@ Floors so low that they hold no mass worth speaking of within that distance are 
 as a floor is a way to write zero.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ _DISTANCES = np.array([1e2, 1e3, 1e4, 1e5, 1e6])
 _MARGIN = 0.03
 """How much faster than the power the density has to fall: tails of r^{−d − 0.03} are left."""
 
-_RAYS, _LINES = 64, 12
+_RAYS, _LINES, _FEW = 64, 12, 6
 _RAY_SHARE, _LINE_SHARE = 0.1, 0.5
 _HARMLESS = -100.0
 """Log of the mass at a distance, beside the draws' own, below which a floor is let pass."""
@@ -103,6 +104,13 @@ def _directions(
     found = [(f"along {names[i]}", frame.scale[i] * np.eye(dim)[i]) for i in chosen]
     if dim == 1:
         return found
+    if dim <= _FEW:
+        # What is not identified is mostly a sum or a difference, and has to be met exactly.
+        for (i, j), sign in itertools.product(itertools.combinations(range(dim), 2), (1.0, -1.0)):
+            direction = max(frame.scale[i], frame.scale[j]) * (
+                np.eye(dim)[i] + sign * np.eye(dim)[j]
+            )
+            found.append((_combination(direction, names), direction))
     axes = np.linalg.svd(frame.factor)
     found.append((_combination(axes[0][:, 0], names), axes[1][0] * frame.scale * axes[0][:, 0]))
     if density.target.differentiable:

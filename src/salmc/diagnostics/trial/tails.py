@@ -53,6 +53,8 @@ def far_out(
     """Look along rays from the centre, and along lines from some draws."""
     generator = np.random.default_rng(seed)
     dim = frame.dim
+    # Draws that collapsed into one place have no width: far from them is not far out.
+    frame = frame._replace(scale=np.maximum(frame.scale, 1.0 + np.abs(frame.centre)))
     directions = generator.normal(size=(_RAYS, dim))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True) / np.sqrt(dim)
     rays = frame.directions(directions)

@@ -25,6 +25,7 @@ NAMES = (
     "a_nice_mc",
     "nuts_references",
     "hard_posteriors",
+    "honesty",
 )
 RESULTS = Path(__file__).parent / "results"
 

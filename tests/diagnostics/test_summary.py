@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from salmc.diagnostics import evidence, summarize
+from salmc.diagnostics import against_density, summarize
 from salmc.sampling.draws import Draws
 from salmc.target import Target
 
@@ -18,8 +18,8 @@ TWO = np.array([[5.0, 0.0], [-5.0, 0.0]])
 @pytest.fixture(autouse=True)
 def fewer_points(monkeypatch):
     """All pairs of 700 points instead of 2000: the verdicts do not change, the tests are faster."""
-    monkeypatch.setattr(evidence, "DISCREPANCY_POINTS", 700)
-    monkeypatch.setattr(evidence, "INVARIANCE_POINTS", 500)
+    monkeypatch.setattr(against_density, "DISCREPANCY_POINTS", 700)
+    monkeypatch.setattr(against_density, "INVARIANCE_POINTS", 500)
 
 
 @pytest.fixture
@@ -51,7 +51,8 @@ def test_exact_draws_are_trusted(mixture, draws_of, known, differentiable, kind)
     positions = in_modes(random_modes(shape), shape)
     summary = summarize(draws_of(target, positions, kind=kind))
     assert summary.verdict.trustworthy, summary.verdict
-    assert ("Not seen" in str(summary.verdict)) != known
+    assert summary.verdict.degree == "trustworthy"
+    assert "Hunted for other modes" in str(summary.verdict)
     assert ("not defined for particles" in str(summary)) == (kind == "particles")
 
 
@@ -62,11 +63,13 @@ def test_chains_in_different_modes_disagree(mixture, draws_of):
     assert "Chains disagree" in str(verdict)
 
 
-def test_all_chains_in_one_mode_show_only_where_the_truth_is_known(mixture, draws_of):
+def test_all_chains_in_one_mode_show_with_and_without_the_truth(mixture, draws_of):
     positions = in_modes(0, (4, 500))
     unknown = summarize(draws_of(mixture(TWO, known=False), positions)).verdict
-    assert unknown.trustworthy
-    assert "modes that no draw has visited" in str(unknown)
+    assert not unknown.trustworthy
+    assert "A mode is missing: around (x0 = -5, x1 = " in str(unknown)
+    untold = summarize(draws_of(mixture(TWO, known=False), positions), hunt=False).verdict
+    assert not untold.trustworthy
     known = summarize(draws_of(mixture(TWO), positions)).verdict
     assert not known.trustworthy
     for words in ("1 of 2 modes hold no point", "MMD²", "The mean is off"):
@@ -156,7 +159,8 @@ def test_draws_without_a_target_still_have_a_figure_of_bias():
     x = np.random.default_rng(0).normal(size=(4, 500, 2))
     summary = summarize(Draws(x, -0.5 * np.sum(x**2, axis=2), seconds=1.0))
     assert summary.evidence.ksd_kind == "gradient-free, own reference"
-    assert "too narrow" in str(summary.verdict)
+    assert summary.verdict.degree == "no problem found"
+    assert "untested: spread, tails and modes" in str(summary.verdict)
 
 
 def test_burn_in_is_left_out(draws_of):

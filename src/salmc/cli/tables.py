@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 30
 
 
+_STYLES = {"trustworthy": "bold green", "no problem found": "bold yellow"}
+
+
 def print_run(console: Console, run: "RunFolder") -> None:
     """The summary: coordinates, figures, the verdict in colour."""
     from salmc.report.run_content import shown_table, target_name, untold_warnings
@@ -45,7 +48,9 @@ def print_run(console: Console, run: "RunFolder") -> None:
         verdict = run.diagnostics["verdict"]
         opening, *others = verdict["sentences"]
         console.print()
-        console.print(Text(opening, style="bold green" if verdict["trustworthy"] else "bold red"))
+        # Runs of earlier versions have no degree.
+        degree = verdict.get("degree", "trustworthy" if verdict["trustworthy"] else "")
+        console.print(Text(opening, style=_STYLES.get(degree, "bold red")))
         for sentence in others:
             console.print(Text(f"  {sentence}"))
     for warning in untold_warnings({"warnings": draws.warnings}, run.diagnostics):

@@ -6,6 +6,7 @@
 * a sample against what the warm-up saw: `coverage`;
 * a sample against the truth: `mmd`, `truth_errors`;
 * draws of a classifier on data not seen: `prediction`;
+* a sample on trial by the density: `trial` (exact tests, no bootstrap), `hunt` (modes it lacks);
 * all of them: `evidence` (numbers), `verdict` (words), `summary` (both, as a table).
 """
 

@@ -4,13 +4,14 @@
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, Literal
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from salmc.diagnostics import against_density
 from salmc.diagnostics.chain_statistics import (
     acceptance_rate,
     density_ratio_acceptance,
@@ -25,28 +26,15 @@ from salmc.diagnostics.coordinates import (
     worst_rhat,
 )
 from salmc.diagnostics.coverage import missed_share
-from salmc.diagnostics.density_fit import fit_density
 from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
-from salmc.diagnostics.invariance import InvarianceTest, invariance_test
-from salmc.diagnostics.ksd import ksd_squared
+from salmc.diagnostics.invariance import InvarianceTest
 from salmc.diagnostics.mmd import median_bandwidth, mmd_floor, mmd_squared
 from salmc.diagnostics.point_sets import StatisticWithFloor, safe_scale, subset
+from salmc.diagnostics.trial.repeats import repeated_share
+from salmc.diagnostics.trial.trial import Trial
 from salmc.diagnostics.truth_errors import ModeWeights, MomentErrors, mode_weights, moment_errors
 from salmc.programs import RUNTIME_ERRORS, failure
 from salmc.target import AbstractTarget
-
-DISCREPANCY_POINTS = 2000
-"""Points for MMD² and KSD² at most: all pairs of them take about a second."""
-
-INVARIANCE_POINTS = 1000
-"""Points moved by Metropolis at most: they show a shift of a tenth of a standard deviation."""
-
-EDGES = 0.01
-"""Share of Metropolis proposals of zero density from which on the support has edges. Stein's
-identity does not hold there, so that its discrepancy would find fault with exact draws."""
-
-FEWEST_POINTS = 100
-"""Points for discrepancies at least, if there are so many, however correlated the chains are."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -90,8 +78,19 @@ class Evidence:
     modes: ModeWeights | None = None
     missed: float | None = None
     """Share of what the warm-up found that no draw went near; see `missed_share`."""
+    trial: Trial | None = None
+    """What the density itself says of the draws."""
+    outward: Callable[[np.ndarray], np.ndarray] | None = None
+    """From the trial's coordinates to the user's, where they differ."""
+    repeated: float = 0.0
+    """Share of the draws that are copies of others."""
     distinct_particles: int | None = None
     """Particles that differ by more than 1e-3 of the spread; None for chains."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the coordinates."""
+        return tuple(row.name for row in self.coordinates)
 
     @property
     def truth_known(self) -> bool:
@@ -109,10 +108,15 @@ class Evidence:
         return smallest_ess_of(self.coordinates, self.inner_ess)
 
 
-def measure(draws: Any, seed: int = 0) -> Evidence:
+def measure(draws: Any, seed: int = 0, hunt: bool = True) -> Evidence:
     """Measure everything that can be measured of draws, `salmc.Draws` or what has its attributes.
 
     They belong to a later stage, which is why their class is not named here.
+
+    Args:
+        draws: with their log density.
+        seed: of all random choices.
+        hunt: whether to look for modes that the draws lack.
     """
     chains = np.asarray(draws.chains(), dtype=np.float64)
     kept = slice(np.shape(draws.positions)[1] - chains.shape[1], None)
@@ -155,22 +159,35 @@ def measure(draws: Any, seed: int = 0) -> Evidence:
         ess_per_second=(
             None if smallest_bulk is None else ess_per_second(smallest_bulk, draws.seconds)
         ),
+        repeated=0.0 if particles else repeated_share(np.asarray(draws.chains())),
         distinct_particles=distinct_points(sample) if particles and len(sample) > 1 else None,
         **_acceptance(draws, log_density, particles),
         **inner_figures,
     )
     if len(sample) < 4:
         return evidence
-    size = int(np.clip(effective, FEWEST_POINTS, DISCREPANCY_POINTS))
+    size = int(
+        np.clip(effective, against_density.FEWEST_POINTS, against_density.DISCREPANCY_POINTS)
+    )
     chosen = subset(len(sample), size, np.random.default_rng(seed))
-    if draws.seen is not None:
-        missed = missed_share(np.asarray(draws.seen, dtype=np.float64), sample, seed=seed)
-        evidence = dataclasses.replace(evidence, missed=missed)
+    seen = None if draws.seen is None else np.asarray(draws.seen, dtype=np.float64)
+    if seen is not None:
+        evidence = dataclasses.replace(evidence, missed=missed_share(seen, sample, seed=seed))
     if draws.target is None:
         figure = gradient_free_ksd_squared(sample[chosen], sample_values[chosen], seed=seed)
         return dataclasses.replace(evidence, ksd=figure, ksd_kind="gradient-free, own reference")
     try:
-        found = _without_truth(draws.target, sample[chosen], sample_values[chosen], seed)
+        found = against_density.against_density(
+            draws.target,
+            sample,
+            sample_values,
+            effective,
+            draws.names,
+            seen=seen,
+            particles=particles,
+            hunt=hunt,
+            seed=seed,
+        )
     except RUNTIME_ERRORS as error:
         # The draws and what they say of themselves are worth having all the same.
         told = f"The target failed when the draws were compared with it: {failure(error)}"
@@ -202,33 +219,6 @@ def _acceptance(draws: Any, log_density: np.ndarray, particles: bool) -> dict[st
     return {"acceptance": ratio, "acceptance_kind": "density ratio"}
 
 
-def _without_truth(
-    target: AbstractTarget, points: np.ndarray, values: np.ndarray, seed: int
-) -> dict[str, Any]:
-    """Discrepancies that need the unnormalised density alone."""
-    # Without bounds there are no edges that we know of.
-    target, outer = target.unbounded, points
-    points = np.asarray(target.inward(jnp.asarray(outer, dtype=float)), np.float64)
-    if target.outer is not target:
-        _, less = target.outward(jnp.asarray(points, dtype=float), jnp.zeros(len(points)))
-        values = values - np.asarray(less, np.float64)
-    some = subset(len(points), INVARIANCE_POINTS, np.random.default_rng(seed))
-    moved = invariance_test(target, points[some], seed=seed)
-    if moved.outside > EDGES:
-        return {"invariance": moved, "ksd_kind": "edges"}
-    if target.differentiable:
-        scores = np.asarray(eqx.filter_jit(target.gradients)(jnp.asarray(points, dtype=float)))
-        usable = np.all(np.isfinite(scores), axis=1)
-        # A point without a score has zero density or worse: that is told apart in words.
-        if np.sum(usable) >= 4:
-            ksd = ksd_squared(points[usable], scores[usable].astype(np.float64), seed=seed)
-            return {"ksd": ksd, "ksd_kind": "gradient", "invariance": moved}
-    # Points that Metropolis moved are as broad as p asks for, even if the sample collapsed.
-    reference = fit_density(moved.moved, seed=seed)
-    ksd = gradient_free_ksd_squared(points, values, reference=reference, seed=seed)
-    return {"ksd": ksd, "ksd_kind": "gradient-free", "invariance": moved}
-
-
 def _against_truth(
     target: AbstractTarget,
     chains: np.ndarray,
@@ -240,7 +230,9 @@ def _against_truth(
     """Whatever the target knows of its truth, for showing only."""
     found: dict[str, Any] = {}
     if target.can_sample:
-        exact = np.asarray(target.sample(jax.random.key(seed), DISCREPANCY_POINTS), np.float64)
+        exact = np.asarray(
+            target.sample(jax.random.key(seed), against_density.DISCREPANCY_POINTS), np.float64
+        )
         bandwidth = median_bandwidth(exact)
         value = mmd_squared(chosen, exact, bandwidth)
         floor = mmd_floor(exact, len(chosen), len(exact), bandwidth, seed=seed)

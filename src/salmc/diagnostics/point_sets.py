@@ -21,6 +21,10 @@ ChainsLike = Float[AnyArray, "chain draw k"]
 FlagsLike = Bool[AnyArray, "chain draw"]
 LabelsLike = Int[AnyArray, " n"]
 
+Cloud = Float[np.ndarray, "_ _"]
+Numbers = Float[np.ndarray, " _"]
+"""Of any length each, where several lengths meet in one function."""
+
 Points = Float[np.ndarray, "n dim"]
 Values = Float[np.ndarray, " n"]
 

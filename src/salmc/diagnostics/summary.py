@@ -9,6 +9,7 @@ import numpy as np
 from salmc import checks
 from salmc.diagnostics.evidence import Evidence, measure
 from salmc.diagnostics.point_sets import StatisticWithFloor
+from salmc.diagnostics.trial.trial import Trial
 from salmc.diagnostics.verdict import Verdict, judge
 from salmc.json_values import plain
 
@@ -58,6 +59,7 @@ class Summary:
         if e.invariance is not None:
             value = f"{number(e.invariance.effect)} sd (p = {e.invariance.p_value:.2g})"
             lines.append(("bias: change under Metropolis steps", value))
+        lines += _of_trial(e)
         if e.missed is not None:
             lines.append(("bias: found in training, missed by draws", f"{e.missed:.1%}"))
         if e.mmd is not None:
@@ -83,6 +85,8 @@ class Summary:
         """A dictionary of JSON values only; NaN and infinity become None."""
         e = self.evidence
         content = {field.name: getattr(e, field.name) for field in dataclasses.fields(e)}
+        content.pop("outward")
+        content["trial"] = None if e.trial is None else _trial_values(e.trial)
         content["coordinates"] = [dataclasses.asdict(row) for row in e.coordinates]
         for name in ("ksd", "mmd", "moments", "modes"):
             content[name] = None if content[name] is None else content[name]._asdict()
@@ -119,15 +123,16 @@ class Summary:
         return "\n".join([*lines, *self.verdict.sentences])
 
 
-def summarize(draws: Any, seed: int = 0) -> Summary:
+def summarize(draws: Any, seed: int = 0, hunt: bool = True) -> Summary:
     """Measure draws and judge them.
 
     Args:
         draws: `salmc.Draws`, or anything with its attributes.
-        seed: of the points that discrepancies are measured on, at most 2000.
+        seed: of all random choices.
+        hunt: whether to look for modes that the draws lack, which takes up to a few seconds.
     """
     checks.integer("seed", seed, 0)
-    evidence = measure(draws, seed)
+    evidence = measure(draws, seed, hunt)
     return Summary(evidence, judge(evidence))
 
 
@@ -140,6 +145,41 @@ def number(value: float | None) -> str:
         return f"{value:.2e}"
     # "#" keeps trailing zeros: 1.00 says that three digits are known.
     return f"{value:#.3g}".rstrip(".") if abs(value) < 1000 else f"{value:.0f}"
+
+
+def _of_trial(evidence: Evidence) -> list[tuple[str, str]]:
+    trial = evidence.trial
+    if trial is None:
+        return []
+    lines = []
+    if trial.orbits:
+        lines.append(("bias: draws among copies of them", f"p = {trial.orbit_p_value:.2g}"))
+    if trial.brinks:
+        lines.append(("bias: ends of the draws", f"p = {trial.brink_p_value:.2g}"))
+    if trial.stein is not None:
+        lines.append(("bias: Stein tests", f"p = {trial.stein.p_value:.2g}"))
+    if trial.hunt is not None:
+        value = f"{len(trial.hunt.missed)} of {trial.hunt.modes} modes found lack draws"
+        lines.append(("bias: hunt for modes", value))
+    share = trial.sound.nan_share
+    if share > 0.0:
+        lines.append(("NaN beside the draws", f"{share:.1%}"))
+    return lines
+
+
+def _trial_values(trial: Trial) -> dict[str, Any]:
+    values = {
+        name: getattr(trial, name)
+        for name in ("points", "effort", "orbit_p_value", "brink_p_value", "evaluations")
+    }
+    values["sound"], values["tails"] = trial.sound._asdict(), trial.tails._asdict()
+    values["stein"] = None if trial.stein is None else trial.stein._asdict()
+    if trial.worst_orbit is not None:
+        values["worst_orbit"] = trial.worst_orbit.name
+    if trial.worst_brink is not None:
+        values["worst_brink"] = trial.worst_brink._asdict()
+    values["hunt"] = None if trial.hunt is None else dataclasses.asdict(trial.hunt)
+    return values
 
 
 def _with_floor(figure: StatisticWithFloor | None) -> str:

@@ -1,16 +1,29 @@
 """The verdict: can the draws be trusted, and if not, what is wrong and what to do.
 
-It fails on any sign of trouble, and says what it cannot see: no diagnostic that reads draws alone
-knows of a mode that none of them visited.
+Three degrees. "Trustworthy" is said only of what was put to the test and passed. Where something
+could not be asked it is "no problem found, but untested", and what. Else "not trustworthy", with
+the cause: where the density itself is at fault, that is named alone, and not what follows from it.
+
+Exact draws are judged by themselves. A doubt that training had about its pool (`DOUBT`), and
+points of the pool that no draw went near, count only where the density was not asked, or has found
+fault as well.
 """
 
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
+from salmc.diagnostics import trial_words
 from salmc.diagnostics.evidence import Evidence
+
+DOUBT = "In training: "
+"""Begins a warning about the pool, which draws that pass all tests disprove."""
+
+REPEATED_SHARE = 0.02
+"""Of draws that may be copies of others."""
 
 RHAT_LIMIT = 1.1
 """Above it chains disagree (Gelman & Rubin 1992). R-hat ≈ √(1 + 2/ESS of one chain), so this asks
@@ -23,8 +36,8 @@ LEAST_ESS = 400
 DISCREPANCY_LIMIT = 2.0
 """In floors. One exact sample in 20 exceeds its floor, but hardly one in 1000 twice the floor."""
 
-INVARIANCE_LEVEL = 1e-3
-"""False alarms of the invariance test: one exact sample in a thousand."""
+INVARIANCE_LEVEL = 1e-4
+"""False alarms of the invariance test: one exact sample in ten thousand; other tests see more."""
 
 INVARIANCE_EFFECT = 0.1
 """Changes below a tenth of a standard deviation are let pass, however certain they are."""
@@ -48,17 +61,22 @@ CHANCE = 4.0
 """Standard errors that chance explains: beyond it is one in 15,000."""
 
 
+Degree = Literal["trustworthy", "no problem found", "not trustworthy"]
+
+
 @dataclasses.dataclass(frozen=True)
 class Verdict:
     """In words.
 
     Attributes:
-        trustworthy: whether nothing wrong was found.
-        sentences: the finding first, then what is wrong and what to do, then what was not seen.
+        trustworthy: whether everything was tested, and nothing wrong found.
+        sentences: the finding first, then what is wrong and what to do, then what was tried.
+        degree: one of three; see the module's text.
     """
 
     trustworthy: bool
     sentences: list[str]
+    degree: Degree = "not trustworthy"
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -67,19 +85,24 @@ class Verdict:
 def judge(evidence: Evidence) -> Verdict:
     """Read the evidence."""
     problems = [sentence for check in _CHECKS for sentence in check(evidence)]
+    doubts = _doubts(evidence)
+    if doubts and (problems or not _asked(evidence)):
+        problems, doubts = [*problems, *doubts], []
     if problems:
-        opening = "Not trustworthy."
-    elif evidence.ksd is None and evidence.mmd is None and evidence.ksd_kind != "edges":
-        opening = "Not known to be trustworthy: nothing could be compared with the target."
-    else:
-        opening = "Trustworthy: " + _reasons(evidence) + "."
-    trustworthy = opening.startswith("Trustworthy")
-    return Verdict(trustworthy, [opening, *problems, *_blind_spots(evidence)])
+        return Verdict(False, ["Not trustworthy.", *problems, *_notes(evidence)])
+    notes = _notes(evidence)
+    if doubts:
+        notes.append(f"Training had doubts that the draws disprove: {' '.join(doubts)}")
+    gaps = _untested(evidence)
+    if gaps:
+        opening = f"No problem found, but untested: {'; '.join(gaps)}."
+        return Verdict(False, [opening, *notes], "no problem found")
+    return Verdict(True, [f"Trustworthy: {_reasons(evidence)}.", *notes], "trustworthy")
 
 
 def _run(evidence: Evidence) -> list[str]:
     """What went wrong on the way, and points that are not numbers."""
-    sentences = list(evidence.warnings)
+    sentences = [told for told in evidence.warnings if not told.startswith(DOUBT)]
     bad = evidence.points - evidence.finite_points
     if bad:
         sentences.append(
@@ -101,10 +124,16 @@ def _mixing(evidence: Evidence) -> list[str]:
             "Use another step size or method."
         ]
     sentences = []
+    if evidence.repeated > REPEATED_SHARE:
+        sentences.append(
+            f"{evidence.repeated:.0%} of the draws are copies of others: chains or draws were "
+            "repeated, or drawn from few points. ESS and R-hat count each copy. Leave the copies "
+            "out."
+        )
     if rhat > RHAT_LIMIT:
         sentences.append(
-            f"Chains disagree: R-hat is {rhat:.2f}, above {RHAT_LIMIT}. They did not mix, or "
-            "sit in different modes. Run longer, or use a method that moves between modes."
+            f"Chains disagree: R-hat is {min(rhat, 100.0):.2f}, above {RHAT_LIMIT}. They did not "
+            "mix, or sit in different modes. Run longer, or use a method that moves between modes."
         )
     if ess < LEAST_ESS:
         sentences.append(
@@ -116,6 +145,8 @@ def _mixing(evidence: Evidence) -> list[str]:
 
 def _collapse(evidence: Evidence) -> list[str]:
     """Particles in one place, found without the truth."""
+    if evidence.trial is not None and trial_words.causes(evidence.trial):
+        return []
     sentences = []
     distinct = evidence.distinct_particles
     if distinct is not None and distinct < LEAST_DISTINCT_SHARE * evidence.finite_points:
@@ -136,30 +167,42 @@ def _collapse(evidence: Evidence) -> list[str]:
 
 def _discrepancy(evidence: Evidence) -> list[str]:
     """Bias that shows in the density alone."""
-    sentences = []
-    ksd, test = evidence.ksd, evidence.invariance
-    if ksd is not None and not ksd.value <= DISCREPANCY_LIMIT * ksd.floor:
-        sentences.append(
+    trial, ksd, test = evidence.trial, evidence.ksd, evidence.invariance
+    if trial is None:
+        if ksd is None or ksd.value <= DISCREPANCY_LIMIT * ksd.floor:
+            return []
+        return [
             f"Biased: the Stein discrepancy is {ksd.ratio:.1f} times the size that exact draws "
             "have. Use a smaller step size or more steps, or add a Metropolis step."
-        )
+        ]
+    found = trial_words.causes(trial)
+    if found:
+        return found
+    found = trial_words.consequences(trial, _places(evidence))
     if _changed(evidence) and test is not None and test.largest_spread_ratio <= COLLAPSE_SPREAD:
-        sentences.append(
+        found.append(
             f"Biased: a few exact Metropolis steps changed the sample by {test.effect:.2f} "
             f"standard deviations (p = {test.p_value:.0e}); exact draws stay as they are. "
             "Use a smaller step size or more steps."
         )
-    return sentences
+    return found
 
 
-def _missed(evidence: Evidence) -> list[str]:
-    """Regions that the warm-up found and the draws leave out."""
-    if evidence.missed is None or evidence.missed <= MISSED_SHARE:
-        return []
-    return [
-        f"Incomplete: {evidence.missed:.0%} of what was found in training lies where no draw went. "
-        "Train longer, or use exact draws (metropolis=True) and more of them."
-    ]
+def _doubts(evidence: Evidence) -> list[str]:
+    """What training said against its pool, and what it found where no draw went."""
+    found = [told.removeprefix(DOUBT) for told in evidence.warnings if told.startswith(DOUBT)]
+    if evidence.missed is not None and evidence.missed > MISSED_SHARE:
+        found.append(
+            f"Incomplete: {evidence.missed:.0%} of what was found in training lies where no draw "
+            "went. Train longer, or use exact draws (metropolis=True) and more of them."
+        )
+    return found
+
+
+def _asked(evidence: Evidence) -> bool:
+    """Whether the density was asked for all that a doubt about the pool may mean."""
+    trial = evidence.trial
+    return trial is not None and trial.hunt is not None and trial.hunt.weighed and not trial.coarse
 
 
 def _truth(evidence: Evidence) -> list[str]:
@@ -200,7 +243,6 @@ _CHECKS: tuple[Callable[[Evidence], list[str]], ...] = (
     _mixing,
     _collapse,
     _discrepancy,
-    _missed,
     _truth,
 )
 
@@ -215,30 +257,34 @@ def _changed(evidence: Evidence) -> bool:
 
 def _reasons(evidence: Evidence) -> str:
     reasons = [] if evidence.kind == "particles" else ["the chains agree and mix"]
-    if evidence.ksd_kind == "edges":
-        reasons.append("Metropolis steps leave them as they are (the support has edges)")
-    else:
-        reasons.append("no discrepancy is above what exact draws show")
+    reasons.append("no test against the density finds them off")
     if evidence.truth_known:
         reasons.append("what is known of the truth is met")
     return ", ".join(reasons)
 
 
-def _blind_spots(evidence: Evidence) -> list[str]:
+def _untested(evidence: Evidence) -> list[str]:
+    if evidence.trial is not None:
+        gaps = trial_words.untested(evidence.trial, evidence.names)
+        # The truth tells more than any hunt.
+        return [gap for gap in gaps if not (evidence.truth_known and gap.startswith("modes"))]
+    if evidence.ksd_kind == "gradient-free, own reference":
+        return ["spread, tails and modes, as there is no target to evaluate"]
+    return ["everything that takes a density to compare with"]
+
+
+def _notes(evidence: Evidence) -> list[str]:
     sentences = []
     if evidence.kind == "particles":
         sentences.append(
             "ESS and R-hat are not defined for particles: they move together, so their paths are "
             "no chains."
         )
-    if not evidence.truth_known:
-        visitor = "no draw has" if evidence.missed is None else "neither a draw nor training has"
-        sentences.append(
-            f"Not seen: modes that {visitor} visited, and wrong weights of modes far apart. "
-            "Compare with a run from a wider start."
-        )
-    if evidence.ksd_kind == "gradient-free, own reference":
-        sentences.append(
-            "Not seen: a sample that is too narrow, because no target was at hand to evaluate."
-        )
+    hunt = None if evidence.trial is None else evidence.trial.hunt
+    if hunt is not None and hunt.weighed and not hunt.missed:
+        sentences.append(trial_words.tried(hunt))
     return sentences
+
+
+def _places(evidence: Evidence) -> trial_words.Placed:
+    return trial_words.Placed(evidence.names, evidence.outward)

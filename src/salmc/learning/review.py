@@ -1,6 +1,6 @@
 """After training: is the pool that the kernel learned from itself to be trusted?
 
-A kernel is as good as its pool. Three questions that chains of the kernel cannot answer:
+A kernel is as good as its pool. Questions that chains of the kernel cannot answer:
 
 * Did the warm-up see places as likely as the pool's own particles, but far from all of them? Then
   a mode was found and lost again.
@@ -8,7 +8,10 @@ A kernel is as good as its pool. Three questions that chains of the kernel canno
   is asked only where the kernel cannot be exact.
 * Are there places in the pool that a kernel with a known density proposes far too rarely? Exact
   Metropolis chains reach them late and then stay for long: their spread is too small at first,
-  and neither R-hat nor the acceptance shows it.
+  and neither R-hat nor the acceptance shows it. Nor do they show tails of p/q so heavy that few
+  proposals decide (Pareto's k̂).
+
+What it finds is a doubt (`DOUBT`): draws that pass all tests of their own disprove it.
 
 The last, whether draws go everywhere that the pool is, is asked of the draws (`missed_share`).
 
@@ -25,7 +28,7 @@ from jaxtyping import Array, Float
 
 from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.ksd import ksd_squared
-from salmc.diagnostics.verdict import DISCREPANCY_LIMIT
+from salmc.diagnostics.verdict import DISCREPANCY_LIMIT, DOUBT
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.noise import normal
 from salmc.kernels.whitening import Whitening
@@ -53,6 +56,9 @@ _STUCK, _STUCK_SHARE, _ENOUGH_TAKEN, _LOCAL_STEPS = 0.05, 0.005, 0.4, 1
 """A chain is stuck where it takes fewer proposals than that; of the pool so much may be so, and in
 the mean so many proposals must be taken, for chains without local steps."""
 
+_HEAVY, _FEWEST_WEIGHTS = 0.7, 100
+"""Pareto's k̂ above which means of p/q cannot be trusted, and weights that it takes to tell."""
+
 _LEAST_LOST = 2
 """One stray point may be a fluke; two are a place."""
 
@@ -75,6 +81,9 @@ def review(sampler: Sampler, start: np.ndarray) -> Sampler:
             weights = _pool_weights(sampler, sampler.target)
             local = local_steps(*weights) if sampler.kernel.latent else 0
             found += _rarely_proposed(*weights, _RARE_SHARE_LOCAL if local else _RARE_SHARE)
+            found += _light_tails(weights[1])
+        # Of the pool, which is a means: draws that pass their own tests disprove it.
+        found = tuple(f"{DOUBT}{told}" for told in found)
     except RUNTIME_ERRORS as error:
         # The kernel is trained, and worth more than this look at its pool.
         found = (f"The pool could not be checked, as the target failed: {failure(error)}",)
@@ -192,6 +201,23 @@ def _rarely_proposed(at_pool: np.ndarray, at_proposals: np.ndarray, most: float)
         f"The kernel proposes {100 * share:.1f} % of the pool's places {_RARELY:.0f} times too "
         "rarely: chains will stick there, and too few of them go there. Train longer, or use a "
         "larger kernel.",
+    )
+
+
+def _light_tails(at_proposals: np.ndarray) -> tuple[str, ...]:
+    """Pareto's k̂ of p/q (Vehtari et al. 2024): acceptance hides that p has the heavier tails."""
+    finite = at_proposals[np.isfinite(at_proposals)]
+    if len(finite) < _FEWEST_WEIGHTS:
+        return ()
+    # A second to import, which a fit of seconds does not notice and `import salmc` would.
+    from arviz_stats.base import array_stats
+
+    shape = float(array_stats.psislw(-finite)[1])
+    if not shape > _HEAVY:
+        return ()
+    return (
+        f"The density has heavier tails than the kernel proposes (Pareto k̂ = {shape:.2f}, above "
+        f"{_HEAVY}): chains reach them late. Train longer, or use a larger kernel.",
     )
 
 

@@ -87,7 +87,7 @@ def render(folder: Path) -> str:
         method=settings.get("method"),
         target=target_name(settings),
         facts=_facts(settings, diagnostics),
-        mood="good" if verdict.get("trustworthy") else "bad",
+        mood=_mood(verdict),
         finding=opening if colon else opening.rstrip("."),
         reasons=reasons.strip(),
         sentences=[*found[1:], *untold_warnings(settings, diagnostics)],
@@ -99,6 +99,12 @@ def render(folder: Path) -> str:
         version=(settings.get("versions") or {}).get("salmc", ""),
         written=settings.get("written", ""),
     )
+
+
+def _mood(verdict: dict[str, Any]) -> str:
+    if verdict.get("trustworthy"):
+        return "good"
+    return "unsure" if verdict.get("degree") == "no problem found" else "bad"
 
 
 def _facts(settings: dict[str, Any], diagnostics: dict[str, Any]) -> list[str]:

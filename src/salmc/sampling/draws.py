@@ -135,11 +135,18 @@ class Draws:
         warnings = self.warnings if trouble is None else (*self.warnings, trouble)
         return dataclasses.replace(self, log_density=values, warnings=warnings)
 
-    def summary(self, seed: int = 0) -> "Summary":
-        """Mean, sd, ESS, R-hat, discrepancies and a verdict in words."""
+    def summary(self, seed: int = 0, hunt: bool = True) -> "Summary":
+        """Mean, sd, ESS, R-hat, discrepancies and a verdict in words.
+
+        Args:
+            seed: of all random choices.
+            hunt: whether to look for modes that the draws lack: some seconds for a density that is
+                cheap, and less of it where each evaluation takes long. Without it no draws are
+                called trustworthy.
+        """
         from salmc.diagnostics.summary import summarize
 
-        return summarize(self.evaluated(), seed=seed)
+        return summarize(self.evaluated(), seed=seed, hunt=hunt)
 
     def log_evidence(self, n: int = 10_000, seed: int = 0, *, sampler: Any = None) -> "LogEvidence":
         """log Z = log ∫ p, with its standard error, or a refusal in words.

@@ -1,0 +1,134 @@
+"""How much mass lies around a place, and how many draws: the two must be in proportion.
+
+Around a mode m, widths are measured by how far one has to go along each axis until log p has
+fallen by a half, then all second differences at those distances: Laplace's Gaussian N(m, C), from
+values alone and at the scale that matters. Within the ellipsoid E = {(x−m)ᵀ C⁻¹ (x−m) ≤ r²} the
+mass
+
+    M = ∫_E p(x) dx
+
+is estimated by importance sampling from that Gaussian. For exact draws the number of them in E is
+M · n/∫p for every E, so that n/∫p, found where draws are, foretells how many belong into any other
+place: a mode that they lack, or have too many of, shows with its weight, however far away it is.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from salmc.diagnostics.point_sets import Cloud
+from salmc.diagnostics.trial.host import HostDensity
+
+_LADDER = 2.0 ** np.arange(-24, 7)
+_WANTED_FALL = 0.5
+_MOST_COUPLED = 60
+"""Coordinates up to which second differences of pairs are taken."""
+
+_SAMPLES = 2048
+_INSIDE = 0.9
+_LEAST_EFFECTIVE = 0.01
+
+
+class Region(NamedTuple):
+    """An ellipsoid, and the mass in it."""
+
+    centre: Float[np.ndarray, " dim"]
+    factor: Float[np.ndarray, "dim dim"]
+    """C = factor factorᵀ"""
+    log_mass: float
+    error: float
+    """Relative standard error of the mass; infinite where it could not be told."""
+
+    def units(self, points: Cloud) -> Cloud:
+        """Cloud as N(m, C) has them."""
+        return np.linalg.solve(self.factor, (points - self.centre).T).T
+
+    def holds(self, points: Cloud) -> np.ndarray:
+        """Which points lie inside."""
+        return np.sum(self.units(points) ** 2, axis=1) <= _radius_squared(len(self.centre))
+
+
+def _radius_squared(dim: int) -> float:
+    return float(stats.chi2.ppf(_INSIDE, dim))
+
+
+def mode_factor(
+    density: HostDensity, mode: Float[np.ndarray, " dim"], unit: Float[np.ndarray, " dim"]
+) -> np.ndarray | None:
+    """A factor of Laplace's covariance at a mode; None where no width can be found.
+
+    Args:
+        density: of the mode.
+        mode: a maximum of it, or nearly.
+        unit: a length for each coordinate, from which 2⁻²⁴ to 2⁶ times are tried.
+    """
+    dim = len(mode)
+    top = float(density.values(mode[None])[0])
+    steps = _LADDER[:, None] * unit
+    places = mode + np.concatenate([steps, -steps])[:, :, None] * np.eye(dim)
+    values = density.values(places.reshape(-1, dim)).reshape(2, len(_LADDER), dim)
+    falls = top - values
+    # Both sides together; one side alone where the other is over an edge at once.
+    mean_fall = np.where(np.all(np.isfinite(falls), axis=0), np.mean(falls, axis=0), np.inf)
+    reached = np.argmax(mean_fall >= _WANTED_FALL, axis=0)
+    never = ~np.any(mean_fall >= _WANTED_FALL, axis=0)
+    if np.any(never) or np.any(reached == 0):
+        return None
+    columns = np.arange(dim)
+    fall = mean_fall[reached, columns]
+    # Over an edge there is no fall to go by: the step before it is the width.
+    at = np.where(fall < 8.0, reached, reached - 1)
+    fall = np.maximum(mean_fall[at, columns], _WANTED_FALL)
+    width = steps[at, columns] / np.sqrt(2.0 * fall)
+    if dim == 1 or dim > _MOST_COUPLED:
+        return np.diag(width)
+    return _coupled(density, mode, width, top)
+
+
+def _coupled(density: HostDensity, mode: np.ndarray, width: np.ndarray, top: float) -> np.ndarray:
+    """With second differences of all pairs, in units of the widths."""
+    dim = len(mode)
+    rows, columns = np.triu_indices(dim, 1)
+    eye = np.eye(dim)
+    # Smaller than a width: where coordinates are bound to each other, the mode is narrower across.
+    step = 0.3
+    signs = ((1, 1), (1, -1), (-1, 1), (-1, -1))
+    offsets = [step * (a * eye[rows] + b * eye[columns]) for a, b in signs]
+    values = density.values(mode + np.concatenate(offsets) * width).reshape(4, -1)
+    mixed = (values[0] - values[1] - values[2] + values[3]) / (4.0 * step**2)
+    curvature = np.eye(dim)
+    curvature[rows, columns] = curvature[columns, rows] = -np.where(np.isfinite(mixed), mixed, 0.0)
+    eigenvalues, axes = np.linalg.eigh(curvature)
+    if eigenvalues[-1] <= 0.0:
+        return np.diag(width)
+    spread = 1.0 / np.sqrt(np.maximum(eigenvalues, 1e-4 * eigenvalues[-1]))
+    # Widths of one axis alone bound the ridge: no direction is wider than all of them together.
+    return width[:, None] * axes * np.minimum(spread, 3.0 * np.sqrt(dim))
+
+
+def region(
+    density: HostDensity,
+    centre: Float[np.ndarray, " dim"],
+    factor: Float[np.ndarray, "dim dim"],
+    generator: np.random.Generator,
+) -> Region:
+    """The mass in an ellipsoid, by importance sampling from its Gaussian."""
+    dim = len(centre)
+    noise = generator.normal(size=(density.share_of(_SAMPLES, 200), dim))
+    inside = np.sum(noise**2, axis=1) <= _radius_squared(dim)
+    values = density.values(centre + noise[inside] @ factor.T)
+    log_weights = values + 0.5 * np.sum(noise[inside] ** 2, axis=1)
+    log_weights += 0.5 * dim * np.log(2.0 * np.pi) + np.linalg.slogdet(factor)[1]
+    if not np.any(np.isfinite(log_weights)):
+        return Region(centre, factor, -np.inf, np.inf)
+    top = np.max(log_weights)
+    weights = np.zeros(len(noise))
+    weights[inside] = np.exp(log_weights - top)
+    mean = np.mean(weights)
+    error = np.std(weights) / (mean * np.sqrt(len(weights)))
+    effective = np.sum(weights) ** 2 / np.sum(weights**2)
+    if effective < max(10.0, _LEAST_EFFECTIVE * len(weights)):
+        error = np.inf
+    return Region(centre, factor, float(np.log(mean) + top), float(error))

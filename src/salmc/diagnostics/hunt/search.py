@@ -1,0 +1,234 @@
+"""The hunt: try to prove the draws wrong by finding mass that they lack.
+
+Starts from far around and from copies of the draws, and particles tempered from afar, climb to
+their modes; climbs from draws find the modes that are known. Each mode is weighed, and the number
+of draws around it compared with what belongs there (`masses`). What is found and what was tried is
+told in numbers: a needle that nothing came across remains a limit, and the reader sees of what.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats
+
+from salmc.diagnostics.hunt.climbs import climb
+from salmc.diagnostics.hunt.masses import Region, mode_factor, region
+from salmc.diagnostics.hunt.starts import copies, furthest, wide_places
+from salmc.diagnostics.hunt.tempering import WIDEST, tempered_particles
+from salmc.diagnostics.point_sets import Cloud, squared_distances
+from salmc.diagnostics.trial.frame import Frame
+from salmc.diagnostics.trial.host import HostDensity
+
+_FROM_DRAWS = 24
+_MOST_MODES = 24
+_SAME = 0.5
+"""Ends of climbs nearer to a mode than this, in its own units over √dim, are the same."""
+
+_NEIGHBOURS, _LOCAL = 150, 4
+"""Ellipsoids of neighbouring draws, which say how many draws go with how much mass."""
+
+_LEAST_DRAWS = 30
+_LEAST_SHARE = 0.003
+"""A mode of less is let go: few questions are changed by it."""
+
+_ERROR = 0.3
+"""Largest relative error of a mass that counts."""
+
+_LEVEL = 1e-5
+_WEIGHT_FACTOR = 1.25
+"""Weights of modes may be off by so much."""
+
+_MOST_DIM = 200
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Mode:
+    """A mode, with what belongs there and what is there.
+
+    Attributes:
+        position: in the density's own coordinates.
+        share: of all mass, that belongs into the region around it.
+        drawn: share of the draws that are there.
+    """
+
+    position: np.ndarray
+    share: float
+    drawn: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Hunt:
+    """What was tried, and what was found.
+
+    Attributes:
+        missed: modes that no draw, or far too few, went to; the heaviest first.
+        wrong_weights: modes that draws visit too often or too rarely.
+        modes: how many modes could be weighed.
+        climbs, places, particles: starts of climbs, random places, tempered particles.
+        width: the region searched, in widths of the draws.
+        weighed: whether masses could be compared at all.
+        evaluations: of the density.
+    """
+
+    missed: tuple[Mode, ...] = ()
+    wrong_weights: tuple[Mode, ...] = ()
+    modes: int = 0
+    climbs: int = 0
+    places: int = 0
+    particles: int = 0
+    width: float = WIDEST
+    weighed: bool = False
+    evaluations: int = 0
+
+
+def hunt(
+    density: HostDensity,
+    points: Cloud,
+    frame: Frame,
+    names: Sequence[str],
+    seen: Cloud | None = None,
+    seed: int = 0,
+) -> Hunt:
+    """Search for mass that draws lack.
+
+    Args:
+        density: in the same coordinates as the points.
+        points: (n, dim), nearly independent draws in random order.
+        frame: of the sample.
+        names: of the coordinates; names such as mu[0] tell which may be exchanged together.
+        seen: (m, dim), what training had found: those furthest from all draws are starts too.
+        seed: of all random choices.
+    """
+    before = density.evaluations
+    generator = np.random.default_rng(seed)
+    if frame.dim > _MOST_DIM:
+        return Hunt()
+    known = points[: density.share_of(_FROM_DRAWS, 8)]
+    wide, places = wide_places(density, points, frame, generator)
+    particles = tempered_particles(density, frame, generator)
+    others = np.concatenate(
+        [
+            _some(wide, density.share_of(len(wide), 12), generator),
+            _some(copies(points, frame, names, generator), density.share_of(96, 12), generator),
+            _some(furthest(particles, points, frame), density.share_of(48, 8), generator),
+            points[:0]
+            if seen is None
+            else _some(furthest(seen, points, frame), density.share_of(48, 8), generator),
+        ]
+    )
+    ends, values = climb(density, frame, np.concatenate([known, others]), seed)
+    told = Hunt(climbs=len(ends), places=places, particles=len(particles))
+    regions = _modes(density, ends, values, frame, generator)
+    rate, error = _draws_for_mass(density, points, frame, regions, generator)
+    found = dataclasses.replace(told, modes=len(regions), weighed=bool(np.isfinite(rate)))
+    if found.weighed:
+        found = _compare(found, regions, points, rate, error)
+    return dataclasses.replace(found, evaluations=density.evaluations - before)
+
+
+def _some(points: Cloud, count: int, generator: np.random.Generator) -> Cloud:
+    if len(points) <= count:
+        return points
+    return points[generator.choice(len(points), count, replace=False)]
+
+
+def _modes(
+    density: HostDensity,
+    ends: Cloud,
+    values: np.ndarray,
+    frame: Frame,
+    generator: np.random.Generator,
+) -> list[Region]:
+    """Regions around different ends of climbs, with their masses."""
+    found: list[Region] = []
+    for at in np.argsort(-values):
+        if len(found) >= density.share_of(_MOST_MODES, 4):
+            break
+        end = ends[at]
+        near = (np.sqrt(np.mean(known.units(end[None]) ** 2)) < _SAME for known in found)
+        if any(near):
+            continue
+        factor = mode_factor(density, end, frame.scale)
+        if factor is None or not np.all(np.isfinite(factor)):
+            continue
+        found.append(region(density, end, factor, generator))
+    return found
+
+
+def _draws_for_mass(
+    density: HostDensity,
+    points: Cloud,
+    frame: Frame,
+    modes: list[Region],
+    generator: np.random.Generator,
+) -> tuple[float, float]:
+    """log of the number of draws that go with unit mass, and its error; NaN if it cannot be told.
+
+    Regions are built on one half of the draws and count the other, so that chance, which makes some
+    places fuller than others, does not choose them.
+    """
+    half = len(points) // 2
+    built, counted = points[:half], points[half:]
+    regions = list(modes)
+    units = frame.inward(built)
+    size = min(_NEIGHBOURS + 10 * frame.dim, half // 2)
+    for at in generator.choice(half, min(_LOCAL, half), replace=False):
+        near = np.argsort(squared_distances(units[at : at + 1], units)[0])[:size]
+        covariance = np.atleast_2d(np.cov(built[near] / frame.scale, rowvar=False))
+        try:
+            factor = np.linalg.cholesky(covariance + 1e-9 * np.eye(frame.dim))
+        except np.linalg.LinAlgError:
+            continue
+        centre, factor = np.mean(built[near], axis=0), frame.scale[:, None] * factor
+        regions.append(region(density, centre, factor, generator))
+    rates, precisions = [], []
+    for place in regions:
+        held = int(np.sum(place.holds(counted)))
+        if held >= _LEAST_DRAWS and place.error < _ERROR:
+            rates.append(np.log(held * len(points) / len(counted)) - place.log_mass)
+            precisions.append(1.0 / (1.0 / held + place.error**2))
+    if not rates:
+        return float("nan"), float("inf")
+    # The median by precision: of several modes with wrong weights, most draws decide.
+    order = np.argsort(rates)
+    cumulative = np.cumsum(np.array(precisions)[order])
+    middle = order[int(np.searchsorted(cumulative, 0.5 * cumulative[-1]))]
+    return float(rates[middle]), float(precisions[middle] ** -0.5)
+
+
+def _apart(missed: list[Mode], regions: list[Region]) -> list[Mode]:
+    """The heaviest first, each but once: climbs without a gradient end all around a mode."""
+    kept: list[Mode] = []
+    around = {id(place.centre): place for place in regions}
+    for mode in sorted(missed, key=lambda mode: -mode.share):
+        if not any(around[id(other.position)].holds(mode.position[None])[0] for other in kept):
+            kept.append(mode)
+    return kept
+
+
+def _compare(
+    told: Hunt, modes: list[Region], points: Cloud, rate: float, rate_error: float
+) -> Hunt:
+    count = len(points)
+    missed: list[Mode] = []
+    wrong: list[Mode] = []
+    for place in modes:
+        if place.error > _ERROR:
+            continue
+        expected = float(np.exp(np.minimum(rate + place.log_mass, 700.0)))
+        # What belongs there is part of what would be drawn if the draws went there as well.
+        held = int(np.sum(place.holds(points)))
+        share = expected / (count + max(expected - held, 0.0))
+        error = float(np.hypot(place.error, rate_error))
+        low, high = expected * np.exp(-4.0 * error), expected * np.exp(4.0 * error)
+        too_few = stats.poisson.cdf(held, low / _WEIGHT_FACTOR)
+        too_many = stats.poisson.sf(held - 1, high * _WEIGHT_FACTOR)
+        mode = Mode(place.centre, share, held / count)
+        if too_few < _LEVEL and share > _LEAST_SHARE:
+            (missed if mode.drawn < 0.1 * share else wrong).append(mode)
+        elif too_many < _LEVEL and held > 2 * _LEAST_DRAWS:
+            wrong.append(mode)
+    missed = _apart(missed, modes)
+    wrong.sort(key=lambda mode: -abs(np.log((mode.drawn + 1e-9) / mode.share)))
+    return dataclasses.replace(told, missed=tuple(missed), wrong_weights=tuple(wrong))

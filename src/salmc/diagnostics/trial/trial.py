@@ -1,0 +1,161 @@
+"""The trial: everything that the density can say against draws, in one record."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+
+from salmc.diagnostics.hunt import Hunt, hunt
+from salmc.diagnostics.point_sets import Cloud, Numbers
+from salmc.diagnostics.trial.brinks import Brink, brinks
+from salmc.diagnostics.trial.frame import Frame, spaced
+from salmc.diagnostics.trial.host import HostDensity
+from salmc.diagnostics.trial.orbits import OrbitTest, orbit_tests
+from salmc.diagnostics.trial.soundness import Soundness, soundness
+from salmc.diagnostics.trial.stein import SteinTests, stein_tests
+from salmc.diagnostics.trial.tails import Tails, far_out
+from salmc.target import AbstractTarget
+
+MOST_POINTS = 16_000
+_STEIN_POINTS = 4000
+_FEWEST = 100
+_AS_GOOD = 0.8
+"""Share of the draws that they must be worth to count as independent."""
+
+_THINNING = 1.5
+_COARSE = 30.0
+"""Numbers within a coordinate's width below which copies of draws do not lie where they should."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Trial:
+    """What the density says of the draws.
+
+    Attributes:
+        points: nearly independent draws that were asked about.
+        effort: share, between 0 and 1, of all questions that a density of this cost was asked.
+        sound: of the density itself.
+        tails: whether it integrates.
+        orbits, orbit_p_value: tests among copies, and the smallest p-value corrected for all.
+        brinks, brink_p_value: the same of both ends of each coordinate.
+        stein: tests by scores; None without a gradient, and where the support has edges.
+        hunt: for modes; None where none was asked for.
+        evaluations: of the density in all.
+    """
+
+    points: int
+    effort: float
+    sound: Soundness
+    tails: Tails
+    orbits: tuple[OrbitTest, ...] = ()
+    orbit_p_value: float = 1.0
+    brinks: tuple[Brink, ...] = ()
+    brink_p_value: float = 1.0
+    stein: SteinTests | None = None
+    hunt: Hunt | None = None
+    evaluations: int = 0
+
+    @property
+    def edges(self) -> bool:
+        """Whether there are places of zero density right beside the draws."""
+        return self.sound.zero_share + self.sound.nan_share > 0.0
+
+    @property
+    def coarse(self) -> bool:
+        """Whether single precision is too coarse for the draws to be put on trial."""
+        return self.sound.resolution < _COARSE
+
+    @property
+    def worst_orbit(self) -> OrbitTest | None:
+        """The test of copies with the smallest p-value."""
+        return min(self.orbits, key=lambda test: test.p_value, default=None)
+
+    @property
+    def worst_brink(self) -> Brink | None:
+        """The end of a coordinate with the smallest p-value."""
+        return min(self.brinks, key=lambda brink: brink.p_value, default=None)
+
+
+def put_on_trial(
+    target: AbstractTarget,
+    sample: Cloud,
+    stored: Numbers,
+    effective: float,
+    names: Sequence[str],
+    *,
+    seen: Cloud | None = None,
+    independent: bool = False,
+    search: bool = True,
+    seed: int = 0,
+) -> Trial | None:
+    """Ask the density all that it can tell; None if it is positive at hardly any draw.
+
+    Args:
+        target: in coordinates without bounds.
+        sample: (n, dim), finite, chain after chain, in these coordinates.
+        stored: (n,), log p as it came with them.
+        effective: how many independent draws they are worth.
+        names: of the coordinates.
+        seen: (m, dim), what training had found, in the same coordinates.
+        independent: whether they are independent already, as particles are taken to be.
+        search: whether to hunt for modes.
+        seed: of all random choices.
+    """
+    generator = np.random.default_rng(seed)
+    # Fewer than they are worth, at equal distances: then hardly two of them are correlated.
+    independent = independent or effective > _AS_GOOD * len(sample)
+    worth = effective if independent else effective / _THINNING
+    size = int(np.clip(worth, _FEWEST, MOST_POINTS))
+    chosen = generator.permutation(spaced(len(sample), size, generator))
+    # As the density sees them: in single precision, where that is what it computes in.
+    points = sample[chosen].astype(jnp.zeros(()).dtype).astype(np.float64)
+    density = HostDensity(target, points[0])
+    positive = np.isfinite(density.values(points))
+    if np.sum(positive) < 20:
+        return None
+    points, stored = points[positive], stored[chosen][positive]
+    frame = Frame.of(points)
+    trial = Trial(
+        points=len(points),
+        effort=density.effort,
+        sound=soundness(density, points, stored, frame, seed),
+        tails=far_out(density, points, frame, names, seed),
+        evaluations=density.evaluations,
+    )
+    if not trial.coarse:
+        trial = _asked(trial, density, points, frame, names, seed)
+    if search:
+        trial = dataclasses.replace(trial, hunt=hunt(density, points, frame, names, seen, seed))
+    return dataclasses.replace(trial, evaluations=density.evaluations)
+
+
+def _asked(
+    trial: Trial,
+    density: HostDensity,
+    points: Cloud,
+    frame: Frame,
+    names: Sequence[str],
+    seed: int,
+) -> Trial:
+    orbits = orbit_tests(density, points, frame, names, seed)
+    ends = brinks(density, points, frame, names, seed)
+    stein = None
+    if density.target.differentiable and not trial.edges:
+        some = points[: density.share_of(_STEIN_POINTS, 400)]
+        scores = density.gradients(some)
+        usable = np.all(np.isfinite(scores), axis=1)
+        if np.sum(usable) >= 40:
+            stein = stein_tests(some[usable], scores[usable], frame)
+    return dataclasses.replace(
+        trial,
+        orbits=tuple(orbits),
+        orbit_p_value=_corrected([test.p_value for test in orbits]),
+        brinks=tuple(ends),
+        brink_p_value=_corrected([brink.p_value for brink in ends]),
+        stein=stein,
+    )
+
+
+def _corrected(p_values: Sequence[float]) -> float:
+    return min(1.0, len(p_values) * min(p_values, default=1.0))

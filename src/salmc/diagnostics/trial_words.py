@@ -1,0 +1,225 @@
+"""What a trial found, in words: the cause first, its consequences only where no cause is known."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from salmc.diagnostics.hunt import Hunt, Mode
+from salmc.diagnostics.trial.orbits import OrbitTest
+from salmc.diagnostics.trial.trial import Trial
+
+LEVEL = 1e-3
+"""Of each kind of test, for all its tests together: four kinds give one false alarm in 250."""
+
+NOISE = 0.02
+"""Standard deviation of log p at one point: from there on it shows in what Metropolis accepts."""
+
+SINGLE_ERROR = 0.3
+"""Error of log p in single precision that is let pass."""
+
+LOST_SHARE = 0.01
+MISMATCH = 0.1
+_NAMED_COORDINATES = 4
+_SAME_SHARE = 0.03
+
+_X64 = (
+    'Compute in double precision: jax.config.update("jax_enable_x64", True) before anything else.'
+)
+
+
+def causes(trial: Trial) -> list[str]:
+    """What is wrong with the density itself: no test of draws means anything until it is mended."""
+    sound, tails = trial.sound, trial.tails
+    found = []
+    if sound.noise > NOISE:
+        found.append(
+            f"Noise in the density: two evaluations of one point differ by {sound.noise:.2g} "
+            "(standard deviation). Use fixed random numbers inside it, or average more of them."
+        )
+    if sound.infinite_share > 0.0:
+        found.append(
+            f"The density is infinite at {sound.infinite_share:.1%} of the places beside the "
+            "draws, which counts as zero: it is not bounded there. Check the log density."
+        )
+    if sound.lost_share > LOST_SHARE:
+        found.append(
+            f"Single precision loses the density: at {sound.lost_share:.0%} of the places beside "
+            f"the draws it is NaN or zero, and in double precision as high as at the draws. {_X64}"
+        )
+    elif sound.single_error > SINGLE_ERROR and not sound.noise > NOISE:
+        found.append(
+            f"Single precision is too coarse for this density: log p is off by "
+            f"{sound.single_error:.2g} (standard deviation) at the draws. {_X64}"
+        )
+    if tails.improper and tails.grows:
+        found.append(
+            "This density does not integrate: far out it grows without bound "
+            f"({_where(tails.improper)}). Check its sign: log p is wanted, not −log p."
+        )
+    elif tails.improper:
+        needed = "more than the number of dimensions" if tails.improper == "everywhere" else "1"
+        found.append(
+            f"This density does not integrate: far out ({_where(tails.improper)}) log p falls by "
+            f"{max(-tails.fall, 0.0) + 0.0:.2g} for each unit of log r, where {needed} is needed. "
+            "There is no distribution to draw from: give every parameter a proper prior, or bounds."
+        )
+    return found
+
+
+def _where(improper: str) -> str:
+    return "in all directions" if improper == "everywhere" else improper
+
+
+def consequences(trial: Trial, place: "Placed") -> list[str]:
+    """What is wrong with the draws."""
+    # A mode by its place says more than any test that it fails.
+    found = [] if trial.hunt is None else _hunt_problems(trial.hunt, place)
+    sound = trial.sound
+    allowed = max(MISMATCH, 5.0 * np.nan_to_num(sound.single_error))
+    if sound.mismatch > allowed:
+        found.append(
+            "The draws came with other log densities than the target has: they differ by "
+            f"{sound.mismatch:.2g} (standard deviation). They were made for another density."
+        )
+    worst = trial.worst_orbit
+    if worst is not None and trial.orbit_p_value < LEVEL:
+        found.append(f"{orbit_words(worst)} (p = {trial.orbit_p_value:.0e}).")
+    brink = trial.worst_brink
+    if brink is not None and trial.brink_p_value < LEVEL:
+        side = "below" if brink.low else "above"
+        found.append(
+            f"Draws of {brink.name} end too early: of those near its "
+            f"{'lower' if brink.low else 'upper'} end {brink.expected:.0f} belong {side} "
+            f"{brink.at:.3g}, and {brink.found} are there (p = {trial.brink_p_value:.0e}). What "
+            "they were learned from had not settled: train longer, or run longer chains."
+        )
+    if trial.stein is not None and trial.stein.p_value < LEVEL:
+        found.append(
+            f"Biased: by the scores the draws' {trial.stein.function.replace('kernel', 'shape')} "
+            f"is off by {abs(trial.stein.size):.1f} standard errors "
+            f"(p = {trial.stein.p_value:.0e}). Use a smaller step size or more steps, or add a "
+            "Metropolis step."
+        )
+    return found
+
+
+def orbit_words(test: OrbitTest) -> str:
+    """What it means that ranks of one kind are not uniform."""
+    kind, _, rest = test.name.partition(" ")
+    if kind in ("mirror", "flip", "exchange"):
+        copies = {
+            "mirror": f"mirrored {rest}" if rest.startswith("about") else f"mirrored in {rest}",
+            "flip": f"with the sign of {rest} changed",
+            "exchange": f"with {rest.replace(' ', ' and ', 1)} exchanged",
+        }[kind]
+        return (
+            f"A mode is missing, or has the wrong weight: copies of the draws {copies} are too "
+            "likely for how few draws are there. Start there too, or use a method that moves "
+            "between modes"
+        )
+    if test.name == "tails" and np.mean(test.ranks > 0.97) < 0.03:
+        return (
+            "Tails are lacking: the density has mass further out than the draws go, in their own "
+            "directions. Train longer, or use a kernel with heavier tails"
+        )
+    if test.name in ("radius", "tails"):
+        away = "too far from" if test.shift > 0 else "too close to"
+        return f"Biased: draws lie {away} their centre. Use a smaller step size or more steps"
+    if test.name in ("between draws", "any long line") or kind == "long":
+        return (
+            "Biased: places further off are likelier than the draws in number say, or less likely. "
+            "Modes have wrong weights, or the spread is off. Run longer"
+        )
+    where = (
+        f"{rest}, given all other coordinates," if kind == "line" else "in some direction a draw"
+    )
+    if abs(test.spread - 1.0) > 2.0 * abs(test.shift):
+        how = "too narrow" if test.spread < 1.0 else "too wide"
+    else:
+        how = "too high" if test.shift > 0.0 else "too low"
+        how = how if kind == "line" else "off"
+    return f"Biased: {where} is {how}. Use a smaller step size or more steps, or a Metropolis step"
+
+
+class Placed:
+    """Names coordinates, and gives places as the user knows them."""
+
+    def __init__(
+        self, names: tuple[str, ...], outward: Callable[[np.ndarray], np.ndarray] | None = None
+    ):
+        self._names, self._outward = names, outward
+
+    def words(self, position: np.ndarray) -> str:
+        """The first few coordinates of a place."""
+        values = position if self._outward is None else self._outward(position)
+        pairs = list(zip(self._names, values, strict=True))
+        shown = ", ".join(f"{name} = {value:.3g}" for name, value in pairs[:_NAMED_COORDINATES])
+        return f"({shown}{', …' if len(pairs) > _NAMED_COORDINATES else ''})"
+
+
+def _hunt_problems(hunt: Hunt, place: Placed) -> list[str]:
+    found = []
+    if hunt.missed:
+        others = len(hunt.missed) - 1
+        more = "" if not others else f" {others} more {'was' if others == 1 else 'were'} found."
+        found.append(
+            f"A mode is missing: {_belongs(hunt.missed[0], place)}, and "
+            f"{_share(hunt.missed[0].drawn)} of the draws.{more} Pass its place as `start`, start "
+            "wider, or use a method that moves between modes."
+        )
+    if hunt.wrong_weights:
+        worst = hunt.wrong_weights[0]
+        if abs(worst.share - worst.drawn) > _SAME_SHARE:
+            found.append(
+                f"Weights are off: {_belongs(worst, place)}, and {_share(worst.drawn)} of the "
+                "draws. Run longer, or use a method that moves between modes."
+            )
+        else:
+            found.append(
+                f"Draws are too dense, or too thin, around {place.words(worst.position)} for the "
+                "mass there, beside those elsewhere. Train longer, or run longer."
+            )
+    return found
+
+
+def _belongs(mode: Mode, place: Placed) -> str:
+    return f"around {place.words(mode.position)} lies about {_share(mode.share)} of all mass"
+
+
+def _share(share: float) -> str:
+    return "none" if share == 0.0 else f"{share:.2g}" if share < 0.01 else f"{share:.0%}"
+
+
+def untested(trial: Trial, names: tuple[str, ...]) -> list[str]:
+    """What could not be asked, in words that follow "untested:"."""
+    found = []
+    if trial.coarse:
+        found.append(
+            "the draws against the density, as single precision has but "
+            f"{trial.sound.resolution:.0f} numbers within their width (enable x64)"
+        )
+    if trial.sound.nan_share > 0.0 and trial.sound.lost_share <= LOST_SHARE:
+        found.append(
+            "whether the density is meant to be zero where it is NaN, "
+            f"{trial.sound.nan_share:.0%} of the places beside the draws"
+        )
+    if trial.hunt is None:
+        found.append("modes that no draw visited (`summary(hunt=True)` looks for them)")
+    elif not trial.hunt.weighed:
+        found.append("modes that no draw visited, as their masses could not be compared")
+    if trial.effort <= 0.01:
+        found.append(
+            f"most of what else is asked, as the density takes long: {trial.evaluations:,} "
+            "evaluations were made"
+        )
+    return found
+
+
+def tried(hunt: Hunt) -> str:
+    """What a hunt that found nothing tried."""
+    return (
+        f"Hunted for other modes: {hunt.climbs:,} climbs from {hunt.places:,} random places, "
+        f"{hunt.particles:,} tempered particles and mirrored and permuted draws, in a region "
+        f"{hunt.width:.0f} times as wide as the draws, found none with mass that they lack. A "
+        "needle that none of them came near would not be seen."
+    )

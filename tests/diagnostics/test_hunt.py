@@ -1,0 +1,92 @@
+"""The hunt: climbs arrive, masses are right, modes that draws lack are named."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from salmc.diagnostics.hunt import hunt
+from salmc.diagnostics.hunt.climbs import climb
+from salmc.diagnostics.hunt.masses import mode_factor, region
+from salmc.diagnostics.hunt.tempering import tempered_particles
+from salmc.diagnostics.trial.frame import Frame
+from salmc.diagnostics.trial.host import HostDensity
+from salmc.target import Target
+
+SCALES = np.array([1.0, 1e-3, 50.0])
+FRAME = Frame(np.zeros(3), SCALES, np.eye(3))
+
+
+def bent(x):
+    y = x / jnp.asarray(SCALES)
+    return -0.5 * y[0] ** 2 - 2.0 * (y[1] - y[0] ** 2) ** 2 - 0.5 * y[2] ** 2
+
+
+def two(x):
+    return jnp.logaddexp(-0.5 * jnp.sum(x**2), -2.0 * jnp.sum((x - 8.0) ** 2) + jnp.log(2.0))
+
+
+def host(function, dim, differentiable=True, effort=0.3):
+    density = HostDensity(Target(function, dim, differentiable=differentiable), np.zeros(dim))
+    density._effort = effort
+    return density
+
+
+@pytest.mark.parametrize("differentiable", [True, False])
+def test_climbs_arrive_at_the_mode(differentiable):
+    starts = FRAME.outward(3.0 * np.random.default_rng(0).normal(size=(20, 3)))
+    ends, values = climb(host(bent, 3, differentiable, 1.0), FRAME, starts)
+    assert np.quantile(values, 0.2) > -0.05
+    assert np.all(np.isfinite(ends))
+
+
+def test_the_mass_of_a_gaussian_mode():
+    """Nine tenths of ∫ exp(−½ xᵀP x) = (2π)^{d/2} |P|^{−½} lie in the ellipsoid."""
+    covariance = np.array([[1.0, 0.8], [0.8, 1.0]]) * 1e-4
+    precision = jnp.asarray(np.linalg.inv(covariance))
+    density = host(lambda x: -0.5 * x @ precision @ x, 2)
+    factor = mode_factor(density, np.zeros(2), np.ones(2))
+    np.testing.assert_allclose(factor @ factor.T, covariance, rtol=0.05)
+    found = region(density, np.zeros(2), factor, np.random.default_rng(0))
+    truth = np.log(0.9 * 2 * np.pi) + 0.5 * np.linalg.slogdet(covariance)[1]
+    assert found.log_mass == pytest.approx(truth, abs=0.1)
+    assert found.error < 0.05
+
+
+@pytest.mark.parametrize("differentiable", [True, False])
+def test_a_mode_that_draws_lack_is_named_with_its_share(differentiable):
+    """Second mode: height 2, sd ½ in two dimensions: a third of 1 + 2/4, nine tenths inside."""
+    points = np.random.default_rng(1).normal(size=(3000, 2))
+    density = host(two, 2, differentiable)
+    found = hunt(density, points, Frame.of(points), ("x0", "x1"))
+    assert found.weighed
+    assert found.missed[0].share == pytest.approx(0.3, abs=0.06)
+    assert found.missed[0].drawn == 0.0
+    np.testing.assert_allclose(found.missed[0].position, 8.0, atol=0.3)
+    both = np.random.default_rng(2).random((3000, 1)) < 1 / 3
+    right = np.where(both, 8.0 + 0.5 * points, points)
+    found = hunt(density, right, Frame.of(right), ("x0", "x1"))
+    assert not found.missed
+    assert not found.wrong_weights
+    wrong = np.where(np.random.default_rng(2).random((3000, 1)) < 0.7, 8.0 + 0.5 * points, points)
+    found = hunt(density, wrong, Frame.of(wrong), ("x0", "x1"))
+    assert found.wrong_weights or found.missed
+
+
+def test_tempered_particles_find_both_modes():
+    points = np.random.default_rng(1).normal(size=(500, 2))
+
+    def equal(x):
+        return jnp.logaddexp(-0.5 * jnp.sum(x**2), -0.5 * jnp.sum((x - 8.0) ** 2))
+
+    density = host(equal, 2, effort=1.0)
+    particles = tempered_particles(density, Frame.of(points), np.random.default_rng(0))
+    assert 0.02 < np.mean(particles[:, 0] > 4.0) < 0.98
+    nowhere = host(lambda x: jnp.where(x[0] > 1e9, 0.0, -jnp.inf), 2)
+    assert len(tempered_particles(nowhere, Frame.of(points), np.random.default_rng(0))) == 0
+
+
+def test_many_dimensions_are_left_alone():
+    points = np.random.default_rng(0).normal(size=(300, 300))
+    found = hunt(host(lambda x: -0.5 * jnp.sum(x**2), 300), points, Frame.of(points), ["x"] * 300)
+    assert not found.weighed
+    assert found.climbs == 0

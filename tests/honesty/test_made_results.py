@@ -1,0 +1,94 @@
+"""The verdict on results made by hand: no wrong one is trusted, no right one refused.
+
+A tenth of the cases that `benchmarks.honesty` has over several seeds would do for code that works;
+all of them are here once, and few of them take a second. The wrong ones name their cause.
+"""
+
+import pytest
+from benchmarks.honesty import make
+from benchmarks.honesty_right import RIGHT
+from benchmarks.honesty_wrong import WRONG
+
+from salmc.diagnostics import against_density
+from salmc.diagnostics.trial import host
+
+SLOW = {
+    "normal 25-d",
+    "centred schools",
+    "eight schools, truth known",
+    "Metropolis",
+    "autocorrelated",
+    "box with bounds",
+    "Cauchy 5-d",
+    "scales 1e-3 to 1e5",
+    "correlation 0.9, 5-d",
+    "offset 1e6, sd 100",
+    "log gamma",
+    "10 % too narrow",
+    "one of two modes",
+    "shifted by 0.3 sd",
+    "scale that hardly anything bounds",
+    "chains in different modes",
+    "one coordinate 15 % too narrow",
+    "still on the way",
+    "one chain stuck",
+    "normal for t3",
+    "strong autocorrelation",
+    "half a box",
+    "mirrored skew",
+    "stuck chains",
+    "fifty points again and again",
+    "wide mode missing",
+}
+"""Cases that others resemble."""
+
+CAUSES = {
+    "one of two modes, black box": "A mode is missing: around (x0 = -5",
+    "five of six modes": "A mode is missing: around (x0 = 2.5, x1 = -4.33",
+    "exchanged labels missing": "A mode is missing",
+    "narrow mode missing": "A mode is missing: around (x0 = 3",
+    "weights 0.5 : 0.5 for 0.9 : 0.1": "Weights are off",
+    "Cauchy without tails": "Tails are lacking",
+    "funnel without neck": "Draws of x0 end too early",
+    "centred schools without small τ": "Draws of x1 end too early",
+    "copied chain": "copies of others",
+    "tiled draws": "copies of others",
+    "flat tails": "This density does not integrate",
+    "flat direction": "does not integrate: far out (along x",
+    "wrong sign": "Check its sign",
+    "noisy black box": "Noise in the density",
+    "half lost in single precision": "Single precision loses the density",
+    "values of another density": "They were made for another density",
+}
+
+
+@pytest.fixture(autouse=True)
+def less_effort(monkeypatch, request):
+    """A part of what users get: what is seen with it is seen with all. A needle takes it all."""
+    if "narrow mode" not in request.node.name:
+        monkeypatch.setattr(host, "MOST_EFFORT", 0.4)
+    monkeypatch.setattr(against_density, "DISCREPANCY_POINTS", 500)
+    monkeypatch.setattr(against_density, "INVARIANCE_POINTS", 500)
+
+
+def some(names):
+    return [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in names]
+
+
+@pytest.mark.parametrize("name", some(RIGHT))
+def test_right_results_are_not_refused(name):
+    verdict = make(name).summary().verdict
+    assert verdict.degree == "trustworthy", verdict
+
+
+@pytest.mark.parametrize("name", some(WRONG))
+def test_wrong_results_are_refused(name):
+    verdict = make(name).summary().verdict
+    assert verdict.degree == "not trustworthy", verdict
+    assert CAUSES.get(name, "") in str(verdict)
+
+
+def test_there_are_enough_of_both():
+    assert len(set(RIGHT) - SLOW) >= 20
+    assert len(set(WRONG) - SLOW) >= 20
+    assert set(RIGHT) | set(WRONG) >= SLOW | set(CAUSES)

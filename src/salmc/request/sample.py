@@ -26,8 +26,10 @@ from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
 
 _MOST_ROUNDS = 12
-_SPARE = 1.1
-"""So many times the draws that are still wanted, as rates are estimates."""
+_SPARE, _LITTLE_SPARE = 1.3, 1.1
+"""So many times the draws that are still wanted, as rates are estimates; less within a budget."""
+
+_SAME = 3
 
 _GROWTH = 2
 _FEWEST = 128
@@ -164,10 +166,12 @@ def _draw(
     most = _MOST_NUMBERS // (chains * sampler.kernel.dim)
     for number in range(_MOST_ROUNDS):
         total = sum(part.positions.shape[1] for part in parts)
-        wanted = _SPARE * (effective - found) / (max(rate, 1e-4) * chains)
+        wanted = (_SPARE if left is None else _LITTLE_SPARE) * (effective - found) / (max(rate, 1e-4) * chains)
         # An estimate from few draws may be far too low: no round is much longer than all before.
         longest = _GROWTH * total if parts else math.inf
         count = int(min(max(math.ceil(wanted), _FEWEST if not parts else 1), longest, most - total))
+        if parts and left is None and count < _SAME * parts[0].positions.shape[1]:
+            count = parts[0].positions.shape[1]  # the program of the first round serves again
         if left is not None:
             count = _within(sampler, chains, count, left - used)
         if count < 1:

@@ -26,6 +26,7 @@ NAMES = (
     "nuts_references",
     "hard_posteriors",
     "honesty",
+    "first_answer",
 )
 RESULTS = Path(__file__).parent / "results"
 

@@ -1,39 +1,119 @@
-"""`Target`: the user's own function as a target; `abstract_target` has the contract."""
+"""The `Target` contract: an unnormalised log density on R^d, and what else is known about it.
 
+A target must say `dim` and `log_density` of one point. Everything else has a default:
+
+* `log_densities`, `gradients`: the same over a batch of points (what the movers call);
+* `minibatch(key)`: a stochastic view of itself, the target itself where there is no data;
+* `mean`, `std`, `sample`: the truth, where it is known. Only diagnostics look at it;
+* `statistic`: the quantities whose ESS is judged (the coordinates, or a radius);
+* `component`, `component_weights`: the modes, where the target has known ones;
+* `names`, `constrain`, `annotations`: back to the user's own variables.
+"""
+
+import abc
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from salmc import checks
-from salmc.abstract_target import (
-    AbstractTarget,
-    no_gradient,
-    require_scalar,
-    zero_where_invalid,
-)
 from salmc.annotations import NOTHING, Annotations
-from salmc.black_box import black_box
 from salmc.errors import TargetError
-from salmc.evaluation import Evaluation
-from salmc.truth import Moments, Point, Points, Scalar
+from salmc.target_sources import TargetSources, no_gradient
+from salmc.truth import KnownTruth, Moments, Point, Points, Scalar
 
-__all__ = [
-    "AbstractTarget",
-    "Moments",
-    "Point",
-    "Points",
-    "Scalar",
-    "Target",
-    "require_scalar",
-    "zero_where_invalid",
-]
+__all__ = ["AbstractTarget", "Moments", "Point", "Points", "Scalar", "Target"]
 
 
-class Target(AbstractTarget):
+class AbstractTarget(KnownTruth):
+    """An unnormalised log density on R^d. See the module's text for the contract."""
+
+    dim: eqx.AbstractVar[int]
+    name: eqx.AbstractVar[str]
+
+    @abc.abstractmethod
+    def log_density(self, x: Point) -> Scalar:
+        """log p(x) up to a constant, of one point. −inf where the density is zero."""
+
+    def log_densities(self, points: Points) -> Float[Array, " n"]:
+        """log p at each of n points; NaN and +inf count as zero density (−inf)."""
+        return zero_where_invalid(jax.vmap(self.log_density)(points))
+
+    def gradients(self, points: Points) -> Points:
+        """∇ log p at each of n points."""
+        self.require_gradient("this method")
+        return jax.vmap(jax.grad(self.log_density))(points)
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether `gradients` works; False for black boxes."""
+        return True
+
+    def require_gradient(self, method: str) -> None:
+        """Say clearly that `method` cannot work on a target without a gradient."""
+        if not self.differentiable:
+            raise no_gradient(method, self.name)
+
+    def minibatch(self, key: PRNGKeyArray) -> "AbstractTarget":
+        """A stochastic view of this target; itself where there is no data to subsample."""
+        del key
+        return self
+
+    @property
+    def start(self) -> Points | None:
+        """Points that show where to look first, such as draws from the prior; None if unknown."""
+        return None
+
+    @property
+    def size(self) -> int:
+        """Number of data that one evaluation goes over; 0 where there are none."""
+        return 0
+
+    @property
+    def unbounded(self) -> "AbstractTarget":
+        """The same target in coordinates that have no bounds: what movers and kernels see."""
+        return self
+
+    @property
+    def outer(self) -> "AbstractTarget":
+        """The target as the user knows it: what `unbounded` was made of."""
+        return self
+
+    def outward(
+        self, points: Float[Array, "*n dim"], log_density: Float[Array, "*n"]
+    ) -> tuple[Float[Array, "*n dim"], Float[Array, "*n"]]:
+        """Points and their log density, as `outer` has them."""
+        return points, log_density
+
+    def inward(self, points: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
+        """Points of `outer`, in the coordinates of this target."""
+        return points
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for each coordinate."""
+        return tuple(f"x{i}" for i in range(self.dim))
+
+    def constrain(self, x: Point) -> PyTree:
+        """The user's own variables at one point: a dictionary of arrays."""
+        return {"x": x}
+
+    @property
+    def has_variables(self) -> bool:
+        """Whether `constrain` tells more than the coordinates themselves."""
+        return type(self).constrain is not AbstractTarget.constrain
+
+    @property
+    def annotations(self) -> Annotations:
+        """Names of axes, labels and data of the user's own variables."""
+        return NOTHING
+
+
+class Target(TargetSources, AbstractTarget):
     """A target made of the user's own JAX function of one point.
 
     Args:
@@ -133,56 +213,6 @@ class Target(AbstractTarget):
     def start(self) -> Points | None:
         return self._start
 
-    @classmethod
-    def from_pytree(
-        cls,
-        log_density: Callable[[PyTree], Scalar],
-        example: PyTree,
-        *,
-        constrain: Any = None,
-        bounds: Any = None,
-        **options: Any,
-    ) -> "Target":
-        """A target whose parameter is any pytree of arrays, such as a dictionary.
-
-        Args:
-            log_density: tree ↦ log p(tree) up to a constant.
-            example: a tree of the right structure and shapes; its values do not matter.
-            constrain: tree ↦ a dictionary of what you want to see; the tree itself if left out.
-            bounds: {leaf: (lower, upper)} of the leaves that have bounds, with None for no bound
-                and "a.b" for the leaf b within a; or a pair for each number of the tree.
-            options: as for `Target`, but for `dim` and `names`, which follow.
-        """
-        from salmc.pytrees import flattened
-
-        return cls(**flattened(log_density, example, constrain, bounds, options))
-
-    @classmethod
-    def from_numpy(
-        cls,
-        log_prob: Any,
-        dim: int,
-        *,
-        vectorized: bool = True,
-        executor: Any = None,
-        **options: Any,
-    ) -> "Target":
-        """A black box: a NumPy function without a gradient.
-
-        Args:
-            log_prob: array (n, dim) ↦ array (n,) of log p up to a constant, called with whole
-                batches, once for each step of a method.
-            dim: number of coordinates.
-            vectorized: False for a function of one point (dim,), as emcee takes it.
-            executor: a pool that shares the points of a batch among its workers: anything that
-                speaks `concurrent.futures`, or has `apply_async`; see `salmc.evaluation`.
-            options: as for `Target`, such as `bounds`.
-        """
-        evaluate = Evaluation(log_prob, vectorized=vectorized, executor=executor)
-        refusal = no_gradient("jax.grad", options.get("name", "target"))
-        function = black_box(evaluate, dim, refusal)
-        return cls(function, dim, **{**options, "differentiable": False})
-
     @property
     def differentiable(self) -> bool:
         return self._differentiable
@@ -234,3 +264,18 @@ class Target(AbstractTarget):
         """
         found = self._annotations.labelled(dims, coords)
         return eqx.tree_at(lambda target: target._annotations, self, found)
+
+
+def zero_where_invalid(log_density: Float[Array, "..."]) -> Float[Array, "..."]:
+    """NaN and +inf become −inf, so that one bad value cannot spread to all particles."""
+    return jnp.where(log_density < jnp.inf, log_density, -jnp.inf)
+
+
+def require_scalar(name: str, dim: int, value: Any) -> None:
+    """Refuse what a log density returned, or would return, unless it is one number."""
+    given = getattr(value, "shape", () if isinstance(value, (int, float)) else None)
+    if given != ():
+        raise TargetError(
+            f"The log density of `{name}` must return a scalar for one point of shape ({dim},). "
+            f"Got {type(value).__name__ if given is None else f'shape {given}'} instead."
+        )

@@ -30,7 +30,7 @@ def test_a_disk_that_fails_at_the_end_leads_to_another_folder(tmp_path, monkeypa
 
 
 def test_failing_diagnostics_do_not_lose_the_draws(monkeypatch):
-    def fail(draws, seed=0):
+    def fail(draws, **_):
         raise RuntimeError("no idea")
 
     monkeypatch.setattr("salmc.diagnostics.summary.summarize", fail)

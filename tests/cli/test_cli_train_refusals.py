@@ -13,7 +13,7 @@ from command import call, refused
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--kernel", "flwo"], ["`kernel`", "'flow', 'nice', 'mlp'", "'flwo'"]),
+        (["--kernel", "flwo"], ["`kernel`", "'flow', 'mixture', 'nice', 'mlp'", "'flwo'"]),
         (["--mover", "smd"], ["`mover`", "'auto'", "'smd'"]),
         (["--set", "learningrate=1"], ["no setting `learningrate`", "`learning_rate`"]),
         (["--set", "learning_rate=0"], ["`learning_rate`", "above 0"]),

@@ -119,7 +119,7 @@ def test_ctrl_c_leaves_out_the_rest(tmp_path, monkeypatch):
 
 def test_a_half_written_picture_vanishes(tmp_path, monkeypatch):
     def fail(self, place, **_):
-        place.write_bytes(b"half")
+        place.write(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)

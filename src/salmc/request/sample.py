@@ -166,7 +166,8 @@ def _draw(
     most = _MOST_NUMBERS // (chains * sampler.kernel.dim)
     for number in range(_MOST_ROUNDS):
         total = sum(part.positions.shape[1] for part in parts)
-        wanted = (_SPARE if left is None else _LITTLE_SPARE) * (effective - found) / (max(rate, 1e-4) * chains)
+        spare = _SPARE if left is None else _LITTLE_SPARE
+        wanted = spare * (effective - found) / (max(rate, 1e-4) * chains)
         # An estimate from few draws may be far too low: no round is much longer than all before.
         longest = _GROWTH * total if parts else math.inf
         count = int(min(max(math.ceil(wanted), _FEWEST if not parts else 1), longest, most - total))

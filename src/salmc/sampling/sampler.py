@@ -4,37 +4,35 @@ The one record that training makes, files hold and chains are drawn from.
 """
 
 import dataclasses
-import importlib
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from salmc import checks
 from salmc.errors import TargetError
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.whitening import Whitening
-from salmc.programs import RUNTIME_ERRORS, failure, nothing_left
+from salmc.programs import RUNTIME_ERRORS, compiled, failure, nothing_left
 from salmc.progress import AbstractReporter, reporter
-from salmc.sampling.chain_starts import begin_chains, chain_keys, starting_points
-from salmc.sampling.chains import Transition
+from salmc.sampling.chains import ChainState, Transition
 from salmc.sampling.draws import Draws, Tally
 from salmc.sampling.executor import AbstractExecutor, ChainRun
-from salmc.target import AbstractTarget
+from salmc.sampling.sampler_uses import SamplerUses
+from salmc.target import AbstractTarget, Points
 
 if TYPE_CHECKING:
-    from salmc.sampling.importance import WeightedDraws
-    from salmc.sampling.stream import Streamed
+    pass
 
 _SEEN_POINTS = 4000
 """Of the pool, for the diagnostics of draws."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Sampler:
+class Sampler(SamplerUses):
     """A trained kernel that is ready to draw.
 
     Attributes:
@@ -145,12 +143,6 @@ class Sampler:
             sampler=self,
         )
 
-    def sample_to(self, path: str | Path, **options: Any) -> "Streamed":
-        """Draws that exceed memory, to a Zarr folder; see `salmc.sampling.stream.sample_to`."""
-        from salmc.sampling.stream import sample_to
-
-        return sample_to(self, path, **options)
-
     def transition(self, *, metropolis: bool | None = None, tries: int = 1) -> Transition:
         """The step of a chain as pure functions `init` and `step`, for loops of your own.
 
@@ -188,18 +180,6 @@ class Sampler:
         local = self.local if metropolis and self.kernel.independent else 0
         return Transition(self.kernel, self.whitening, self.target, metropolis, tries, local)
 
-    def as_blackjax(self, *, metropolis: bool | None = None, tries: int = 1) -> Any:
-        """(init, step) in BlackJAX's form; see `salmc.sampling.blackjax_algorithm`."""
-        from salmc.sampling.blackjax_algorithm import algorithm
-
-        return algorithm(self.transition(metropolis=metropolis, tries=tries))
-
-    def importance_sample(self, n: int = 10_000, seed: int = 0) -> "WeightedDraws":
-        """Independent draws with Pareto-smoothed weights; see `salmc.sampling.importance`."""
-        from salmc.sampling.importance import importance_sample
-
-        return importance_sample(self, n, seed)
-
     def begin(
         self,
         chains: int,
@@ -228,7 +208,7 @@ class Sampler:
             if start is None or isinstance(start, str)
             else self.inward(checks.array("start", start))
         )
-        points = starting_points(
+        points = _starting_points(
             self.whitening,
             self.inward(self.pool),
             chains,
@@ -236,9 +216,9 @@ class Sampler:
             start_key,
         )
         try:
-            state = begin_chains(transition, points)
+            state = _start(transition, points)
             values = np.asarray(state.log_density)
-            run = ChainRun(transition, state, chain_keys(chain_key, chains), draws, executor)
+            run = ChainRun(transition, state, _chain_keys(chain_key, chains), draws, executor)
         except RUNTIME_ERRORS as error:
             raise nothing_left(
                 f"The target failed at the start: {failure(error)}", error
@@ -279,17 +259,36 @@ class Sampler:
         """For progress bars."""
         return self.method if self.target is None else f"{self.method} on {self.target.name}"
 
-    def improve(self, **options: Any) -> "Sampler":
-        """A better one, by more training from where this one is; see `salmc.improve`."""
-        # Learning is a later stage of the way of the data than this one.
-        return importlib.import_module("salmc.learning.improve").improve(self, **options)
 
-    def save(self, path: str | Path) -> Path:
-        """Write a `.salmc` file, which `salmc.load` reads; atomic.
+def _starting_points(
+    whitening: Whitening, pool: np.ndarray, chains: int, start: Any, key: PRNGKeyArray
+) -> Points:
+    """Whitened: from the pool, from N(0, I), or as given; fewer are the first of more."""
+    dim = pool.shape[1]
+    if isinstance(start, str):
+        checks.choice("start", start, ("pool", "normal"))
+    # NumPy's generator has nothing to compile.
+    generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    if isinstance(start, str) and start == "normal":
+        return jnp.asarray(generator.standard_normal((chains, dim)), dtype=float)
+    if start is None or isinstance(start, str):
+        rounds = [generator.permutation(len(pool)) for _ in range(-(-chains // len(pool)))]
+        points = jnp.asarray(pool[np.concatenate(rounds)[:chains]], dtype=float)
+    else:
+        points = jnp.asarray(start, dtype=float)
+        if points.shape != (chains, dim):
+            expectation = f"'pool', 'normal', or an array of shape ({chains}, {dim})"
+            checks.fail("start", expectation, f"shape {points.shape}")
+        if not np.all(np.isfinite(points)):
+            checks.fail("start", "finite everywhere", "NaN or infinite entries")
+    return whitening.whiten(points)
 
-        Raises:
-            OutputError: if it cannot be written.
-        """
-        from salmc.sampling.saved import save_sampler
 
-        return save_sampler(self, path)
+@compiled
+def _start(transition: Transition, points: Points) -> ChainState:
+    return transition.start(points)
+
+
+def _chain_keys(key: PRNGKeyArray, chains: int) -> Any:
+    """A key for each chain, which depends on its number alone."""
+    return jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(chains, dtype=jnp.uint32))

@@ -16,8 +16,7 @@ _DRAWS_FOR_ONE_LEARNED = 4.0
 """A point that is learned from costs proposals, densities and gradients; a draw the first two."""
 
 _LEAST_ACCEPTED, _LEAST_STEPS = 0.75, 200
-"""Below these a pool may not have settled yet. A funnel whose training ended at 0.6 lacked its
-mouth: a 95 % quantile of 4.2 in place of 4.9."""
+"""Below these a pool may not have settled yet: training goes on as if nobody had asked for few."""
 
 
 def effective_rate(efficiency: float) -> float:

@@ -13,7 +13,8 @@ thrown away.
 A mixture that fits where it draws may still lack the neck of a funnel. So exact local moves have
 the last word: a cloud drawn by the weights takes sweeps of differential evolution. Where it drifts,
 or goes where the mixture hardly ever draws, the mixture learns from there, and the rounds go on; it
-is settled when the cloud stays.
+is settled when the cloud stays. A settled mixture may lack whole modes: a hunt looks for them, far
+around, and the rounds go on from those that it finds.
 
 Reference: Cornuet, Marin, Mira and Robert, "Adaptive multiple importance sampling", 2012.
 """
@@ -45,11 +46,10 @@ _LEVELS = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
 _DRIFTED = 4.0
 """Standard errors; of a cloud that stays, the largest of some hundred is seldom beyond."""
 
-
 _HOPELESS = 0.1
 """Below this efficiency a mixture that was repaired once is not repaired again."""
 
-_NEIGHBOURS, _KEPT = 10, 4096
+_NEIGHBOURS, _KEPT, _HUNTED = 10, 4096, 4096
 _RARELY, _RARE_SHARE = 30.0, 0.01
 """Places where p/q is so many times its mean are drawn rarely; so much of a cloud may be there."""
 
@@ -63,6 +63,7 @@ class Effort(NamedTuple):
         repairs: at most so many looks by local moves, after each of which the rounds go on.
         particles, sweeps: of these looks.
         climbs: from peaks of the draws, and from any of them, at most so many each.
+        hunts: for modes that a settled mixture lacks, while they find any; at most so many.
         wide: draws of the proposal that covers, beside those of the rounds: narrow modes.
     """
 
@@ -72,10 +73,11 @@ class Effort(NamedTuple):
     particles: int = 512
     sweeps: int = 40
     climbs: int = 48
+    hunts: int = 3
     wide: int = 0
 
 
-FRUGAL = Effort(each=400, rounds=25, repairs=2, particles=200, sweeps=10, climbs=2)
+FRUGAL = Effort(each=400, rounds=25, repairs=2, particles=200, sweeps=10, climbs=2, hunts=0)
 """For densities that are dear, as black boxes are."""
 
 
@@ -108,12 +110,14 @@ class Adaptation:
         mean: np.ndarray,
         factor: np.ndarray,
         find_modes: Callable[[np.ndarray], Mixture | None] | None = None,
+        hunt: Callable[[np.ndarray], Mixture | None] | None = None,
     ) -> None:
         """From a first Gaussian to a settled mixture, or as far as rounds and budget go.
 
         Args:
             mean, factor: of the Gaussian; the factor is triangular.
             find_modes: Gaussians at the modes that are found from some starts.
+            hunt: Gaussians at modes that some particles lack; None where they lack none.
         """
         try:
             proposal = self.cover(mean, factor)
@@ -123,16 +127,22 @@ class Adaptation:
                 if modes is not None:
                     self.draw(modes, self.effort.each)
             self.improve()
-            for number in range(self.effort.repairs):
-                if self.mixture is None or (number and self.efficiency < _HOPELESS):
-                    return
+            repairs = hunts = 0
+            while self.mixture is not None:
                 cloud, values = self.moved_cloud()
                 rare = self.rarely_drawn(self.mixture, cloud, values)
                 self.settled = self.drift(cloud) < _DRIFTED and rare <= _RARE_SHARE
-                if self.settled:
+                found = None
+                if self.settled and hunt is not None and hunts < self.effort.hunts:
+                    rows = self.archive.resampled(self.generator, _HUNTED)
+                    found, hunts = hunt(self.archive.points[rows]), hunts + 1
+                hopeless = repairs > 0 and self.efficiency < _HOPELESS
+                if not self.settled and repairs < self.effort.repairs and not hopeless:
+                    found = fit_mixture(cloud, np.ones(len(cloud)), self.generator)
+                    repairs += 1
+                if found is None:
                     return
-                equal = np.ones(len(cloud))
-                self.draw(fit_mixture(cloud, equal, self.generator), self.effort.each)
+                self.draw(found, self.effort.each)
                 self.improve()
         except BudgetSpentError:
             return

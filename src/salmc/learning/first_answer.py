@@ -16,6 +16,7 @@ from salmc.kernels.mixture import MixtureKernel
 from salmc.kernels.whitening import Whitening
 from salmc.learning.adaptive_mixture import FRUGAL, Adaptation, Effort
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
+from salmc.learning.hunted import missed_modes
 from salmc.learning.mixture_fit import Mixture
 from salmc.learning.review import local_steps
 from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
@@ -113,7 +114,7 @@ def _effort(target: AbstractTarget) -> Effort:
         return FRUGAL
     if target.dim > MANY_DIMENSIONS:
         # Only what Laplace's Gaussian nearly describes can be had by draws alone.
-        return Effort(each=max(1024, 16 * target.dim), rounds=6, repairs=1, climbs=2)
+        return Effort(each=max(1024, 16 * target.dim), rounds=6, repairs=1, climbs=2, hunts=0)
     return Effort(wide=2**16 if target.dim <= _FEW_DIMENSIONS else 2**12)
 
 
@@ -134,6 +135,14 @@ def _adapted(
         # A mode that Laplace thinks light may be heavy: each is drawn from often enough to show it.
         weights = 0.5 * masses / np.sum(masses) + 0.5 / len(masses)
         return Mixture.of_gaussians(weights, found.positions, found.factors)
+
+    def hunt(cloud: np.ndarray) -> Mixture | None:
+        missed = missed_modes(target, cloud, seed)
+        evaluator.points += missed.evaluations
+        if not len(missed.shares):
+            return None
+        weights = 0.5 * missed.shares / np.sum(missed.shares) + 0.5 / len(missed.shares)
+        return Mixture.of_gaussians(weights, missed.positions, missed.factors)
 
     rounds = 0
 
@@ -156,7 +165,9 @@ def _adapted(
         Archive.empty(target.dim),
         watch=watch,
     )
-    adaptation.run(mean, factor, modes if can_climb(target) else None)
+    # A hunt takes as many evaluations as it takes time: none within a budget.
+    allowed = hunt if evaluator.limit is None else None
+    adaptation.run(mean, factor, modes if can_climb(target) else None, allowed)
     report.advance(max(0, effort.rounds - rounds), efficiency=adaptation.efficiency)
     return adaptation, gradients
 

@@ -25,6 +25,7 @@ from salmc import checks
 from salmc.bounds import Bounds, Unbounded
 from salmc.errors import TargetError
 from salmc.kernels.whitening import Whitening
+from salmc.learning.hunted import with_missed_modes
 from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
 from salmc.movers import MOVERS, TemperedSMC
 from salmc.movers.advance import advance
@@ -47,7 +48,6 @@ start, which is wide."""
 
 _LESS = 0.3
 """Estimates of log ∫ p differ by about so much from run to run."""
-
 _SETTLING_SWEEPS = 50
 _FEWEST = 4
 """Fewer different particles than this show no shape to learn."""
@@ -211,7 +211,7 @@ def _balanced(
     points: Points,
     values: Float[Array, " n"],
 ) -> tuple[Points, Float[Array, " n"]]:
-    """Modes that climbs find, from start and pool, at their own weights; one needs nothing."""
+    """Modes that climbs find, at their own weights; where there are several, a hunt for more."""
     # The most likely particles: where a narrow mode holds but a few, it holds these.
     likely = np.argsort(-np.asarray(values))[: 2 * _CLIMBS : 2]
     modes = find_modes(
@@ -219,7 +219,8 @@ def _balanced(
     )
     if len(modes.positions) < 2:
         return points, values
-    return balance(target, key, modes, points, values)[:2]
+    points, values, _ = balance(target, key, modes, points, values)
+    return with_missed_modes(target, key, points, values)
 
 
 def _merged(runs: list[Any]) -> tuple[Points, Float[Array, " n"]]:

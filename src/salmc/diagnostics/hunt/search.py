@@ -13,6 +13,7 @@ import numpy as np
 from scipy import stats
 
 from salmc.diagnostics.hunt.climbs import climb
+from salmc.diagnostics.hunt.landings import landings
 from salmc.diagnostics.hunt.masses import Region, mode_factor, region
 from salmc.diagnostics.hunt.starts import copies, furthest, wide_places
 from salmc.diagnostics.hunt.tempering import WIDEST, tempered_particles
@@ -50,11 +51,13 @@ class Mode:
         position: in the density's own coordinates.
         share: of all mass, that belongs into the region around it.
         drawn: share of the draws that are there.
+        factor: A of a Gaussian N(position, A Aᵀ) that is about as wide.
     """
 
     position: np.ndarray
     share: float
     drawn: float
+    factor: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -110,6 +113,7 @@ def hunt(
     others = np.concatenate(
         [
             _some(wide, density.share_of(len(wide), 12), generator),
+            landings(density, points, frame, generator),
             _some(copies(points, frame, names, generator), density.share_of(96, 12), generator),
             _some(furthest(particles, points, frame), density.share_of(48, 8), generator),
             points[:0]
@@ -224,7 +228,7 @@ def _compare(
         low, high = expected * np.exp(-4.0 * error), expected * np.exp(4.0 * error)
         too_few = stats.poisson.cdf(held, low / _WEIGHT_FACTOR)
         too_many = stats.poisson.sf(held - 1, high * _WEIGHT_FACTOR)
-        mode = Mode(place.centre, share, held / count)
+        mode = Mode(place.centre, share, held / count, place.factor)
         if too_few < _LEVEL and share > _LEAST_SHARE:
             (missed if mode.drawn < 0.1 * share else wrong).append(mode)
         elif too_many < _LEVEL and held > 2 * _LEAST_DRAWS:

@@ -17,7 +17,7 @@ from salmc.programs import compiled
 from salmc.target import AbstractTarget
 
 _BATCH, _LEAST_BATCH = 1024, 16
-_GRADIENT_BATCH = 256
+_GRADIENT_BATCH, _MANY_GRADIENTS = 256, 4096
 _ENTRIES = 2e7
 """Cloud of one batch times data at most."""
 
@@ -100,7 +100,9 @@ class HostDensity:
 
     def gradients(self, points: Cloud) -> Cloud:
         """∇ log p."""
-        return self._in_batches(_gradients, points, (min(_GRADIENT_BATCH, self._sizes[0]),))
+        few = min(_GRADIENT_BATCH, self._sizes[0])
+        many = len(points) > _MANY_GRADIENTS and self.effort == MOST_EFFORT
+        return self._in_batches(_gradients, points, (self._sizes[0], few) if many else (few,))
 
     def _in_batches(self, program: Any, points: Cloud, sizes: tuple[int, ...]) -> np.ndarray:
         done, found = 0, []

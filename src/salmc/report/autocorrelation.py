@@ -47,7 +47,7 @@ def figure(draws: Draws) -> Figure | None:
             marker="o" if last <= 40 else None,
             markersize=3,
             linewidth=1.5,
-            label=names[index],
+            label=style.short(names[index], 20),
         )
     top = max(1.02, 1.05 * float(np.nanmax(correlation[: last + 1, :count], initial=1.0)))
     axes.set(xlabel="lag in steps", ylabel="autocorrelation", xlim=(0, lags[-1]), ylim=(-0.25, top))

@@ -58,7 +58,7 @@ def chain_path(draws: Draws) -> dict[str, Any] | None:
         "width": WIDTH,
         "height": HEIGHT,
         "frame": [LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM],
-        "names": list(names),
+        "names": [style.short(name, 40) for name in names],
         "ticks": [_ticks(windows[0], 0), _ticks(windows[1], 1)],
         "way": placed[:steps].tolist(),
         "cloud": [

@@ -74,7 +74,7 @@ def _histogram(axes: Axes, found: FoundModes, index: int) -> None:
     bins = np.linspace(*limits, 70).tolist()
     axes.hist(values, bins=bins, color=style.GRID)
     axes.hist(values[inside], bins=bins, color=_colour(index), alpha=0.8)
-    axes.set(xlabel=found.names[0], yticks=[], xlim=limits)
+    axes.set(xlabel=style.short(found.names[0], 26), yticks=[], xlim=limits)
     axes.set_title(weight(found.modes[index]), fontsize=9.5)
 
 
@@ -87,8 +87,8 @@ def _cloud(axes: Axes, found: FoundModes, index: int, numbers: tuple[int, int]) 
     members = style.thin(points[inside], MOST_POINTS)
     axes.scatter(members[:, 0], members[:, 1], s=5, color=_colour(index), alpha=0.6, linewidths=0)
     axes.set(xlim=x_range, ylim=y_range)
-    axes.set_xlabel(found.names[numbers[0]])
-    axes.set_ylabel(found.names[numbers[1]])
+    axes.set_xlabel(style.short(found.names[numbers[0]], 26))
+    axes.set_ylabel(style.short(found.names[numbers[1]], 26))
     axes.locator_params(nbins=4)
     axes.set_title(weight(found.modes[index]), fontsize=9.5)
 

@@ -39,7 +39,7 @@ def figure(draws: Draws) -> Figure | None:
         for line, apart in zip(quantity.lines, quantity.outside, strict=True):
             colour = style.BAD if apart else style.SERIES[0]
             axes.plot(GRID, line, color=colour, linewidth=0.9, alpha=0.9 if apart else 0.5)
-        axes.set_title(quantity.name, fontsize=9.5)
+        axes.set_title(style.short(quantity.name, 26), fontsize=9.5)
         axes.grid(axis="y")
     for axes in panels.ravel()[count:]:
         axes.remove()

@@ -52,7 +52,7 @@ def histogram(draws: Draws) -> Figure:
     axes = result.add_subplot()
     names, sample, _ = numbers(draws)
     with_density = histogram_into(axes, draws, style.window(sample[:, 0], margin=0.25))
-    axes.set(xlabel=names[0], ylabel="density")
+    axes.set(xlabel=style.short(names[0], 40), ylabel="density")
     bars = Patch(color=style.DRAWS, alpha=0.45, label="draws")
     axes.legend(handles=[bars, *_legend(with_density=with_density)[1:]], loc="upper right")
     style.title(axes, _heading(draws), _detail(draws))
@@ -84,7 +84,7 @@ def plane(draws: Draws) -> Figure:
     axes = result.add_subplot()
     shape = density_background(axes, draws, x_range, y_range)
     points(axes, sample)
-    names = draws.shown.names
+    names = [style.short(name, 30) for name in draws.shown.names]
     axes.set(xlabel=names[0], ylabel=names[1], xlim=x_range, ylim=y_range)
     if equal:
         axes.set_aspect("equal")
@@ -129,11 +129,11 @@ def pairs(draws: Draws) -> Figure:
                 axes.set(xlim=windows[column], ylim=windows[row])
             axes.locator_params(nbins=4)
             if column == 0 and row > 0:
-                axes.set_ylabel(names[row])
+                axes.set_ylabel(style.short(names[row]))
             elif column < row:
                 axes.tick_params(labelleft=False)
             if row == count - 1:
-                axes.set_xlabel(names[column])
+                axes.set_xlabel(style.short(names[column]))
             else:
                 axes.tick_params(labelbottom=False)
     more = f", first {count} of {len(names)} coordinates" if len(names) > count else ""

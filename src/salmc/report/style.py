@@ -91,6 +91,14 @@ def title(axes: Axes, text: str, detail: str = "") -> None:
         )
 
 
+def short(name: str, most: int = 18) -> str:
+    """A name that fits beside an axis: of a long one, the beginning and the end."""
+    if len(name) <= most:
+        return name
+    end = (most - 1) // 2
+    return f"{name[: most - 1 - end]}…{name[-end:]}"
+
+
 def window(points: np.ndarray, margin: float = 0.15) -> tuple[float, float]:
     """An interval around nearly all values, so that one stray point does not shrink the rest."""
     finite = points[np.isfinite(points)]

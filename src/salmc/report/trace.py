@@ -89,7 +89,7 @@ def _row(axes: Axes, draws: Draws, values: np.ndarray, label: str, color: str) -
         burnt = draws.positions.shape[1] - draws.chains().shape[1]
         if burnt:
             axes.axvspan(0, steps[burnt - 1], color="#eef1f4", zorder=0, linewidth=0)
-    axes.set_ylabel(label)
+    axes.set_ylabel(style.short(label, 15))
     # A log density falls off a cliff at the start; what matters is where it settles.
     axes.set_ylim(*style.window(values[:, values.shape[1] // 5 :], margin=0.12))
     axes.grid(axis="y")

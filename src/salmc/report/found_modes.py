@@ -180,13 +180,14 @@ def hills(points: np.ndarray, saddle: float = SADDLE) -> np.ndarray:
 
     done = np.zeros(count, bool)
     for point in np.argsort(-height, kind="stable"):
-        above = [neighbour for neighbour in near[point] if done[neighbour]]
+        above = [int(neighbour) for neighbour in near[point] if done[neighbour]]
         done[point] = True
         if not above:
             continue
-        roots = {root(int(neighbour)) for neighbour in above}
+        # To the nearest that is higher: to the highest, heavy modes would take from light ones.
+        parent[int(point)] = root(above[0])
+        roots = {root(neighbour) for neighbour in above}
         summit = max(roots, key=lambda found: height[found])
-        parent[int(point)] = summit
         for other in roots - {summit}:
             if height[other] - height[point] < saddle:
                 parent[other] = summit

@@ -92,10 +92,12 @@ def departures(values: np.ndarray) -> np.ndarray:
 def band(values: np.ndarray) -> float:
     """What chance explains, for all chains together: 95 %, by Dvoretzky, Kiefer and Wolfowitz.
 
-    Draws of a chain depend on one another, so its effective draws count.
+    Draws of a chain depend on one another, so its effective draws count; those of chains around
+    their own means, as chains that disagree would excuse themselves otherwise.
     """
     chains, draws = values.shape
-    effective = float(ess_bulk(values[..., None])[0]) / chains
+    around = np.asarray(values, float) - np.mean(values, axis=1, keepdims=True)
+    effective = float(ess_bulk(around[..., None])[0]) / chains
     effective = np.clip(effective, 1.0, draws) if np.isfinite(effective) else 1.0
     return float(np.sqrt(np.log(2.0 * chains / 0.05) / (2.0 * effective)))
 
@@ -112,6 +114,6 @@ def words(draws: Draws, figure: Figure) -> Words:
         alt,
         "Each line is a chain: how many of its draws are below a rank among all draws, less what "
         "it would be if all chains were alike. A line outside the green band (95 % for all "
-        "chains together, by their effective draws) is red: that chain was elsewhere. Chains that "
+        "chains together, by their effective draws) is red: that chain differs from the rest. Chains that "
         "are all wrong in the same way stay inside.",
     )

@@ -81,8 +81,8 @@ def print_numbers(console: Console, columns: list[str], rows: list[list[str]]) -
         table.columns[0].width = name
         for row in rows:
             table.add_row(escape(row[0]), *(escape(row[i]) for i in part))
-        for column, index in zip(table.columns[1:], part, strict=True):
-            column.width, column.no_wrap = widths[index], True
+        for place, index in enumerate(part, start=1):
+            table.columns[place].width, table.columns[place].no_wrap = widths[index], True
         console.print(table)
 
 

@@ -114,6 +114,6 @@ def words(draws: Draws, figure: Figure) -> Words:
         alt,
         "Each line is a chain: how many of its draws are below a rank among all draws, less what "
         "it would be if all chains were alike. A line outside the green band (95 % for all "
-        "chains together, by their effective draws) is red: that chain differs from the rest. Chains that "
-        "are all wrong in the same way stay inside.",
+        "chains together, by their effective draws) is red: that chain differs "
+        "from the rest. Chains that are all wrong in the same way stay inside.",
     )

@@ -75,6 +75,17 @@ def test_weights_have_errors_that_hold():
     assert right.error == pytest.approx(3 * 0.0072, rel=0.35)
 
 
+@pytest.mark.parametrize("dim", [8, 25])
+def test_numbers_that_tell_nothing_do_not_shift_weights(dim):
+    """Independent draws, 0.3 in a mode that one number tells: within four standard errors."""
+    generator = np.random.default_rng(2)
+    positions = generator.normal(size=(8, 1000, dim))
+    positions[..., 0] += 8.0 * (generator.random((8, 1000)) < 0.3)
+    light = found_modes(Draws(positions, None, 1.0)).modes[-1]
+    assert abs(light.weight - 0.3) < 4 * light.error
+    assert light.error == pytest.approx(np.sqrt(0.21 / 8000), rel=0.2)
+
+
 def test_particles_have_no_error():
     _, draws = switching(chains=300, draws=3)
     cloud = Draws(draws.positions, None, 1.0, "particles")

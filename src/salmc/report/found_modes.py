@@ -13,6 +13,7 @@ import dataclasses
 import weakref
 
 import numpy as np
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from salmc.diagnostics.chain_statistics import ess_bulk
@@ -31,8 +32,11 @@ SADDLE = 1.2
 LEAST_DRAWS = 15
 """Landmarks of a mode; fewer may be stragglers of a tail."""
 
-MOST_DRAWS = 20_000
-"""Draws that weights are counted on."""
+MOST_DRAWS, MOST_NUMBERS = 70_000, 1_500_000
+"""Draws that weights are counted on, and numbers that they have, at most."""
+
+JOINT_NUMBERS = 60
+"""Beyond so many, distances to near and to far neighbours hardly differ: single numbers tell."""
 
 FEW_NUMBERS = 3
 """Up to so many all numbers together tell everything."""
@@ -42,6 +46,12 @@ SINGLE_SADDLE = 2.2
 
 SINGLE_NUMBERS = 6
 """Numbers that each cluster is looked at along, the least bell-shaped ones."""
+
+_TREE_DIM = 8
+"""Up to so many dimensions a tree finds neighbours faster than all distances."""
+
+_LEAST_COUNTED = 50
+"""Draws of a chain that are counted, if it has as many."""
 
 _BLOCK = 2048
 
@@ -116,11 +126,13 @@ def _found(draws: Draws) -> FoundModes | None:
     shown = draws.shown.moving()
     kept = 1 if draws.kind == "particles" else draws.chains().shape[1]
     values, positions = shown.values[:, -kept:], draws.positions[:, -kept:]
-    # Whole chains are left out before draws are: what a chain does next is worth knowing.
-    stride = max(1, -(-len(positions) * kept // MOST_DRAWS))
-    positions, values = positions[:, ::stride], values[:, ::stride]
-    chains = max(1, min(len(positions), MOST_DRAWS // max(1, positions.shape[1])))
-    positions, values = positions[:chains], values[:chains]
+    most = max(2000, min(MOST_DRAWS, MOST_NUMBERS // draws.dim))
+    stride = max(1, -(-len(positions) * kept // most))
+    if kept // stride < _LEAST_COUNTED:
+        # Many short chains: some are left out, as of each only a few draws would be left.
+        stride = max(1, kept // _LEAST_COUNTED)
+    chains = max(1, most * stride // max(1, kept))
+    positions, values = positions[:chains, ::stride], values[:chains, ::stride]
     flat = np.asarray(positions, float).reshape(-1, draws.dim)
     if len(flat) < 4 * NEIGHBOURS or not np.all(np.isfinite(flat)):
         return None
@@ -130,7 +142,7 @@ def _found(draws: Draws) -> FoundModes | None:
     landmarks = np.unique(landmarks, axis=0)
     if len(landmarks) < 4 * NEIGHBOURS:
         return None
-    labels = _nearest(scaled, landmarks, cluster(landmarks)).reshape(positions.shape[:2])
+    labels = _assigned(scaled, landmarks, cluster(landmarks)).reshape(positions.shape[:2])
     order = np.argsort(-np.bincount(labels.ravel()), kind="stable")
     labels = np.argsort(order)[labels]
     modes = tuple(_mode(labels == i, values, draws.kind) for i in range(len(order)))
@@ -139,7 +151,8 @@ def _found(draws: Draws) -> FoundModes | None:
 
 def cluster(points: np.ndarray) -> np.ndarray:
     """(n,) labels from 0 of n different points: by all numbers together, then by single ones."""
-    labels = hills(points)
+    count, dim = points.shape
+    labels = hills(points) if dim <= JOINT_NUMBERS else np.zeros(count, int)
     waiting = list(range(int(labels.max()) + 1))
     while waiting and points.shape[1] > FEW_NUMBERS:
         inside = np.flatnonzero(labels == waiting.pop())
@@ -207,7 +220,36 @@ def _without_stragglers(points: np.ndarray, summits: np.ndarray) -> np.ndarray:
     return result
 
 
+def _assigned(points: np.ndarray, landmarks: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The mode of every point: that of the nearest landmark.
+
+    Among many numbers that tell nothing, the nearest one is often of another mode, and weights
+    would be off by more than their errors. So distances are taken in the few directions in which
+    the modes differ, measured by the spread within them (Fisher's discriminants), unless the
+    landmarks themselves are told worse by that, as curved modes are.
+    """
+    if points.shape[1] <= FEW_NUMBERS or labels.max() == 0:
+        return _nearest(points, landmarks, labels)
+    means = np.array([np.mean(landmarks[labels == i], axis=0) for i in range(labels.max() + 1)])
+    within = safe_scale(landmarks - means[labels])
+    _, _, directions = np.linalg.svd((means - np.mean(means, axis=0)) / within, full_matrices=False)
+    turn = (directions[: len(means) - 1] / within).T
+    near = [_told_right(places, labels) for places in (landmarks @ turn, landmarks)]
+    if near[0] >= near[1]:
+        points, landmarks = points @ turn, landmarks @ turn
+    return _nearest(points, landmarks, labels)
+
+
+def _told_right(landmarks: np.ndarray, labels: np.ndarray) -> float:
+    """Share of landmarks whose nearest neighbour is of the same mode."""
+    distances = cdist(landmarks, landmarks)
+    np.fill_diagonal(distances, np.inf)
+    return float(np.mean(labels[np.argmin(distances, axis=1)] == labels))
+
+
 def _nearest(points: np.ndarray, landmarks: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    if points.shape[1] <= _TREE_DIM:
+        return labels[cKDTree(landmarks).query(points)[1]]
     found = [
         labels[np.argmin(cdist(points[i : i + _BLOCK], landmarks, "sqeuclidean"), axis=1)]
         for i in range(0, len(points), _BLOCK)

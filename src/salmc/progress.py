@@ -2,6 +2,8 @@
 
 import abc
 
+from salmc.notebook_progress import NotebookBars, notebook
+
 
 class AbstractReporter(abc.ABC):
     """Told how far long work has come; a context manager around that work."""
@@ -69,6 +71,10 @@ class BarReporter(AbstractReporter):
         self._progress.stop()
 
 
+class NotebookReporter(NotebookBars, AbstractReporter):
+    """Bars in the output of a notebook's cell."""
+
+
 class PartReporter(AbstractReporter):
     """For one of several parts of the work: the end of the part is not the end of the whole."""
 
@@ -86,7 +92,10 @@ class PartReporter(AbstractReporter):
 
 
 def reporter(progress: "bool | AbstractReporter") -> AbstractReporter:
-    """True: a bar; False: silence; a reporter: itself."""
+    """True: a bar, of the notebook where we are in one; False: silence; a reporter: itself."""
     if isinstance(progress, AbstractReporter):
         return progress
-    return BarReporter() if progress else SilentReporter()
+    if not progress:
+        return SilentReporter()
+    place = notebook()
+    return BarReporter() if place is None else NotebookReporter(place)

@@ -54,7 +54,8 @@ def test_a_run_has_everything_in_its_folder(trained):
     assert run.diagnostics["missed"] is not None
     assert "training.png" in {plot.name for plot in run.plots}
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png;base64,") == len(run.plots)
+    # Each on light and on dark paper.
+    assert page.count("data:image/png;base64,") == 2 * len(run.plots)
     assert str(folder / "report.html") in result.stdout
     assert "training seconds" in result.stdout
     sampler = load(folder / "kernel.salmc")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from salmc.errors import OutputError
-from salmc.report.html import CAPTIONS, MOST_ROWS, render, write_html
-from salmc.report.run_pictures import PICTURES
+from salmc.report.html import MOST_ROWS, render, write_html
+from salmc.report.illustrations import Illustration, Illustrations
 from salmc.sampling.draws import Draws
 from salmc.sampling.folder import write_run
 from salmc.target import Target
@@ -22,7 +22,7 @@ EVIL = "<script>alert('x')</script>\"&"
 class Page(HTMLParser):
     """What the page holds; fails where a tag is closed that is not open."""
 
-    VOID = ("meta", "img")
+    VOID = ("meta", "img", "source", "input")
 
     def __init__(self, text):
         super().__init__()
@@ -32,7 +32,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        self.addresses += [value for name, value in attributes if name in ("src", "href")]
+        self.addresses += [value for name, value in attributes if name in ("src", "href", "srcset")]
         if tag not in self.VOID:
             self.open.append(tag)
 
@@ -83,20 +83,15 @@ def test_the_page_tells_all_and_loads_nothing(tmp_path):
 
 def test_pictures_are_part_of_the_page(tmp_path):
     def plots(draws, folder):
-        for name in ("trace", "draws", "my <own>"):
-            (folder / f"{name}.png").write_bytes(b"not really a picture")
-        return ()
+        words = [Illustration(n, n.upper(), "", n, b"light", b"dark") for n in ("draws", "trace")]
+        (folder / "my <own>.png").write_bytes(b"not really a picture")
+        return Illustrations(tuple(words)).write(folder)
 
     write(make_draws(), tmp_path / "out", plots=plots)
     page = Page(render(tmp_path / "out"))
-    assert len(page.addresses) == 3
+    assert len(page.addresses) == 5
     assert all(address.startswith("data:image/png;base64,") for address in page.addresses)
-    draws, trace = (page.words.index(CAPTIONS[name][0]) for name in ("draws", "trace"))
-    assert draws < trace < page.words.index("my <own>")
-
-
-def test_every_picture_has_a_caption():
-    assert set(CAPTIONS) == {*PICTURES, "training"}
+    assert page.words.index("DRAWS") < page.words.index("TRACE") < page.words.index("my <own>")
 
 
 def test_everything_is_escaped(tmp_path):

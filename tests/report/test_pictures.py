@@ -40,7 +40,7 @@ def make_draws(target, kind, chains=40, draws=30, dim=2):
 
 
 def names(folder):
-    return sorted(file.name for file in folder.iterdir())
+    return sorted(file.name for file in folder.glob("*.png"))
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,10 @@ def test_all_that_apply_are_written(tmp_path, dim, kind):
     draws = make_draws(normal(dim), kind, dim=dim)
     assert run_pictures.write_pictures(draws, tmp_path) == ()
     expected = ["discrepancy.png", "draws.png", "trace.png"]
-    assert names(tmp_path) == (["autocorrelation.png"] if kind == "chains" else []) + expected
-    for file in tmp_path.iterdir():
+    expected += ["autocorrelation.png", "rank.png"] if kind == "chains" else []
+    assert names(tmp_path) == sorted(expected)
+    assert names(tmp_path / "dark") == names(tmp_path)
+    for file in tmp_path.rglob("*.png"):
         pixels = imread(file)
         assert pixels.shape[0] > 300
         assert pixels[..., :3].std() > 0.01, "the picture is blank"
@@ -59,7 +61,7 @@ def test_all_that_apply_are_written(tmp_path, dim, kind):
 
 def test_without_a_target_what_needs_none_is_drawn(tmp_path):
     assert run_pictures.write_pictures(make_draws(None, "chains"), tmp_path) == ()
-    assert names(tmp_path) == ["autocorrelation.png", "draws.png", "trace.png"]
+    assert names(tmp_path) == ["autocorrelation.png", "draws.png", "rank.png", "trace.png"]
 
 
 @pytest.mark.parametrize(
@@ -97,11 +99,16 @@ def test_odd_values_do_not_stop_the_pictures(tmp_path):
     assert names(tmp_path / "one") == ["draws.png"]
 
 
+def put(monkeypatch, make):
+    kind = run_pictures.PICTURES["trace"]._replace(figure=make)
+    monkeypatch.setitem(run_pictures.PICTURES, "trace", kind)
+
+
 def test_a_failing_picture_is_a_warning(tmp_path, monkeypatch):
     def fail(draws):
         raise RuntimeError("no ink\nand more")
 
-    monkeypatch.setitem(run_pictures.PICTURES, "trace", fail)
+    put(monkeypatch, fail)
     troubles = run_pictures.write_pictures(make_draws(normal(2), "particles"), tmp_path)
     assert troubles == ("The picture trace.png could not be drawn: no ink",)
     assert names(tmp_path) == ["discrepancy.png", "draws.png"]
@@ -111,10 +118,10 @@ def test_ctrl_c_leaves_out_the_rest(tmp_path, monkeypatch):
     def interrupt(draws):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(run_pictures.PICTURES, "trace", interrupt)
+    put(monkeypatch, interrupt)
     troubles = run_pictures.write_pictures(make_draws(normal(2), "particles"), tmp_path)
-    assert "Interrupted" in troubles[0]
-    assert names(tmp_path) == ["draws.png"]
+    assert troubles == ("Interrupted before the picture trace.png was written.",)
+    assert names(tmp_path) == ["discrepancy.png", "draws.png"]
 
 
 def test_a_half_written_picture_vanishes(tmp_path, monkeypatch):

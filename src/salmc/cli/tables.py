@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from salmc.sampling.folder import RunFolder
 
 MOST_ROWS = 30
-
+_LEAST_NAME = 12
+"""Characters of a name before it is folded."""
+_GAP = 2
 
 _STYLES = {"trustworthy": "bold green", "no problem found": "bold yellow"}
 
@@ -33,10 +36,7 @@ def print_run(console: Console, run: "RunFolder") -> None:
     if shown is None:
         console.print(escape(run.summary))
     else:
-        table = plain_table(*shown.columns, numbers_from=1, whole=len(shown.columns))
-        for row in shown.rows:
-            table.add_row(*map(escape, row))
-        console.print(table)
+        print_numbers(console, shown.columns, shown.rows)
         if shown.more:
             console.print(f"[dim]… and {shown.more} more in diagnostics.json[/]")
         figures = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -55,6 +55,35 @@ def print_run(console: Console, run: "RunFolder") -> None:
             console.print(Text(f"  {sentence}"))
     for warning in untold_warnings({"warnings": draws.warnings}, run.diagnostics):
         console.print(f"[yellow]Warning:[/] {escape(warning)}")
+
+
+def print_numbers(console: Console, columns: list[str], rows: list[list[str]]) -> None:
+    """A table whose numbers are always whole, however narrow the terminal is.
+
+    Long names are folded first; where that is not enough, columns go on in a second table below.
+    """
+    widths = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
+    name = min(widths[0], max(_LEAST_NAME, console.width - sum(w + _GAP for w in widths[1:])))
+    parts: list[list[int]] = [[]]
+    for column in range(1, len(columns)):
+        used = name + sum(widths[i] + _GAP for i in (*parts[-1], column))
+        if parts[-1] and used > console.width:
+            parts.append([])
+        parts[-1].append(column)
+    if len(parts) > 1:
+        # Room that one table lacked is there in two: names need no folding for nothing.
+        most = max(sum(widths[i] + _GAP for i in part) for part in parts)
+        name = min(widths[0], max(_LEAST_NAME, console.width - most))
+    for number, part in enumerate(parts):
+        if number:
+            console.print()
+        table = plain_table(columns[0], *(columns[i] for i in part), numbers_from=1)
+        table.columns[0].width = name
+        for row in rows:
+            table.add_row(escape(row[0]), *(escape(row[i]) for i in part))
+        for place, index in enumerate(part, start=1):
+            table.columns[place].width, table.columns[place].no_wrap = widths[index], True
+        console.print(table)
 
 
 def plain_table(*columns: str, numbers_from: int | None = None, whole: int = 0) -> Table:

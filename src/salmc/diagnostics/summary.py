@@ -1,6 +1,7 @@
 """`summarize`: draws in, a table, figures of bias beside ESS, and a verdict in words out."""
 
 import dataclasses
+import importlib
 import math
 from typing import Any
 
@@ -103,6 +104,11 @@ class Summary:
         content["smallest_ess"] = e.smallest_ess
         content["verdict"] = dataclasses.asdict(self.verdict)
         return plain(content)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        # The report is a later stage of the way of the data than this one.
+        return importlib.import_module("salmc.report.notebook").summary_html(self)
 
     def __str__(self) -> str:
         e = self.evidence

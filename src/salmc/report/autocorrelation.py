@@ -6,8 +6,10 @@ from matplotlib.figure import Figure
 
 from salmc.diagnostics.chain_statistics import autocorrelation
 from salmc.report import style
+from salmc.report.words import Words
 from salmc.sampling.draws import Draws
 
+HEADING = "Autocorrelation"
 MOST_QUANTITIES = 6
 FORGOTTEN = 0.05
 
@@ -45,7 +47,7 @@ def figure(draws: Draws) -> Figure | None:
             marker="o" if last <= 40 else None,
             markersize=3,
             linewidth=1.5,
-            label=names[index],
+            label=style.short(names[index], 20),
         )
     top = max(1.02, 1.05 * float(np.nanmax(correlation[: last + 1, :count], initial=1.0)))
     axes.set(xlabel="lag in steps", ylabel="autocorrelation", xlim=(0, lags[-1]), ylim=(-0.25, top))
@@ -60,6 +62,26 @@ def figure(draws: Draws) -> Figure | None:
         f"averaged over {len(chains):,} chains, by the {known}{more} · grey: |ρ| < {FORGOTTEN}",
     )
     return result
+
+
+def words(draws: Draws, figure: Figure) -> Words:
+    """What is seen: by which lag each line has fallen."""
+    del draws
+    told = []
+    for line in figure.axes[0].get_lines():
+        if str(line.get_label()).startswith("_"):
+            continue
+        lags, values = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        below = np.flatnonzero(values < FORGOTTEN)
+        found = (
+            f"from lag {lags[below[0]]:.0f}" if below.size else f"at no lag up to {lags[-1]:.0f}"
+        )
+        told.append(f"{line.get_label()} {found}")
+    return Words(
+        f"Autocorrelation is below {FORGOTTEN} for {', '.join(told)}.",
+        "How fast a chain forgets where it was. It does not see bias: a wrong sampler can forget "
+        "quickly.",
+    )
 
 
 def _last_lag(correlation: np.ndarray) -> int:

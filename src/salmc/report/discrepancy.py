@@ -17,10 +17,13 @@ from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.ksd import ksd_squared
 from salmc.diagnostics.mmd import median_bandwidth, mmd_floor, mmd_squared
 from salmc.diagnostics.point_sets import StatisticWithFloor, safe_scale
+from salmc.diagnostics.summary import number
 from salmc.report import style
+from salmc.report.words import Words, legend_labels
 from salmc.sampling.draws import Draws
 from salmc.target import AbstractTarget
 
+HEADING = "Distance from the target"
 MOST_STEPS = 40
 MOST_POINTS = 500
 EXACT_POINTS = 1000
@@ -70,6 +73,19 @@ def figure(draws: Draws) -> Figure | None:
     heading = f"{path.label[0].upper()}{path.label[1:]} of {draws.method}{name}"
     style.title(axes, heading, path.explanation)
     return result
+
+
+def words(draws: Draws, figure: Figure) -> Words:
+    """What is seen: where the line begins and ends, beside the band."""
+    axes = figure.axes[0]
+    values = np.asarray(axes.get_lines()[0].get_ydata(), float)
+    finite = values[np.isfinite(values)]
+    label, who = axes.get_ylabel(), "particles" if draws.kind == "particles" else "chains"
+    alt = f"{label} begins at {number(float(finite[0]))} and ends at {number(float(finite[-1]))}."
+    known = "what exact draws score" in legend_labels(figure)
+    band = " Within the shaded band it cannot be told from exact draws." if known else ""
+    caption = f"{label} after each step, over all {who} of that step.{band}"
+    return Words(alt, f"{caption[0].upper()}{caption[1:]}")
 
 
 def discrepancy_path(draws: Draws) -> Path | None:

@@ -1,8 +1,8 @@
-"""`report.html`: one page that shows a run and needs nothing beside it, not even a network.
+"""The page that shows a run or draws, and needs nothing beside it, not even a network.
 
-It is made from what is in the run folder, so that it says what the folder says. The template
-escapes all text, pictures are part of the page, and a content policy forbids it to load or run
-anything.
+`report.html` of a run folder is made from what is in the folder, so that it says what the folder
+says. The template escapes all text, pictures are part of the page, and a content policy forbids it
+to load or run anything.
 """
 
 import base64
@@ -10,35 +10,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib.colors import to_hex
 
 from salmc.diagnostics.summary import number
 from salmc.diagnostics.verdict import DISCREPANCY_LIMIT
+from salmc.report import dark, style
+from salmc.report.illustrations import Illustration, Illustrations, read_illustrations
 from salmc.report.run_content import shown_table, target_name, training_seconds, untold_warnings
 from salmc.sampling.atomic import new_file
 from salmc.sampling.folder import read_json
 
 MOST_ROWS = 200
-
-CAPTIONS = {
-    "draws": ("The draws", "Points and histograms are draws; shading and lines are the target."),
-    "training": (
-        "Training",
-        "What was minimised, and whether the kernel got better by it. Higher acceptance means "
-        "proposals that are closer to independent exact draws.",
-    ),
-    "discrepancy": (
-        "Distance from the target",
-        "After each step, over all chains or particles. Within the shaded band it cannot be told "
-        "from exact draws.",
-    ),
-    "autocorrelation": (
-        "Autocorrelation",
-        "How fast a chain forgets where it was. It does not see bias: a wrong sampler can forget "
-        "quickly.",
-    ),
-    "trace": ("Trace", "Where chains or particles were, step by step."),
-}
-"""In the order in which a reader needs them."""
 
 _ACCEPTANCES = {
     "metropolis": "of proposals, by Metropolis-Hastings",
@@ -62,16 +44,41 @@ def write_html(folder: Path) -> Path:
     Raises:
         OutputError: if the folder lacks what the page is made of, or cannot be written.
     """
-    page = render(folder)
-    with new_file(folder / "report.html") as file:
+    return write_page(render(folder), folder / "report.html")
+
+
+def write_page(page: str, path: Path) -> Path:
+    """Write a page, in full or not at all.
+
+    Raises:
+        OutputError: if it cannot be written.
+    """
+    with new_file(path) as file:
         file.write(page.encode())
-    return folder / "report.html"
+    return path
 
 
 def render(folder: Path) -> str:
-    """The page as text."""
-    settings = read_json(folder / "settings.json", folder)
-    diagnostics = read_json(folder / "diagnostics.json", folder)
+    """The page of a run folder as text."""
+    return render_page(
+        read_json(folder / "settings.json", folder),
+        read_json(folder / "diagnostics.json", folder),
+        read_illustrations(folder / "plots"),
+    )
+
+
+def render_page(
+    settings: dict[str, Any],
+    diagnostics: dict[str, Any],
+    illustrations: Illustrations,
+    all_rows: str = "diagnostics.json",
+) -> str:
+    """The page as text, from what `settings.json`, `diagnostics.json` and `plots` hold.
+
+    Args:
+        settings, diagnostics, illustrations: what the page shows.
+        all_rows: where the rows are that a long table leaves out.
+    """
     verdict = diagnostics.get("verdict") or {}
     found = verdict.get("sentences") or ["Not judged: there are no diagnostics."]
     opening, colon, reasons = found[0].partition(":")
@@ -93,7 +100,11 @@ def render(folder: Path) -> str:
         sentences=[*found[1:], *untold_warnings(settings, diagnostics)],
         tiles=_tiles(settings, diagnostics),
         table=shown_table(settings, diagnostics, MOST_ROWS),
-        pictures=_pictures(folder / "plots"),
+        pictures=[_encoded(picture) for picture in illustrations.pictures],
+        path=illustrations.path,
+        all_rows=all_rows,
+        series=style.SERIES,
+        dark_series=[to_hex(dark.turned(colour)) for colour in style.SERIES],
         command=settings.get("command"),
         details=_details(settings),
         version=(settings.get("versions") or {}).get("salmc", ""),
@@ -161,15 +172,15 @@ def _tiles(settings: dict[str, Any], diagnostics: dict[str, Any]) -> list[Tile]:
     return tiles
 
 
-def _pictures(folder: Path) -> list[tuple[str, str, str]]:
-    """(heading, caption, PNG in base 64) of each, those we know first."""
-    files = {file.stem: file for file in sorted(folder.glob("*.png"))}
-    order = [name for name in CAPTIONS if name in files]
-    order += [name for name in files if name not in CAPTIONS]
-    return [
-        (*CAPTIONS.get(name, (name, "")), base64.b64encode(files[name].read_bytes()).decode())
-        for name in order
-    ]
+def _encoded(picture: Illustration) -> dict[str, str]:
+    """A picture and its words, the picture itself in base 64."""
+    return {
+        "heading": picture.heading,
+        "caption": picture.caption,
+        "alt": picture.alt,
+        "light": base64.b64encode(picture.light).decode(),
+        "dark": base64.b64encode(picture.dark or b"").decode(),
+    }
 
 
 def _details(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:

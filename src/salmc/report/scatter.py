@@ -52,7 +52,7 @@ def histogram(draws: Draws) -> Figure:
     axes = result.add_subplot()
     names, sample, _ = numbers(draws)
     with_density = histogram_into(axes, draws, style.window(sample[:, 0], margin=0.25))
-    axes.set(xlabel=names[0], ylabel="density")
+    axes.set(xlabel=style.short(names[0], 40), ylabel="density")
     bars = Patch(color=style.DRAWS, alpha=0.45, label="draws")
     axes.legend(handles=[bars, *_legend(with_density=with_density)[1:]], loc="upper right")
     style.title(axes, _heading(draws), _detail(draws))
@@ -75,14 +75,18 @@ def plane(draws: Draws) -> Figure:
     """Two coordinates: points over contours of the density, marginals at the sides."""
     sample = draws.sample()
     x_range, y_range = plane_window(draws)
-    # The title is on an inset, whose text the arrangement does not see in full.
-    result = style.new_figure(6.6, 6.7, headroom=0.12)
+    equal = comparable(x_range, y_range)
+    shape_ratio = (y_range[1] - y_range[0]) / (x_range[1] - x_range[0]) if equal else 1.0
+    # Paper that fits what equal scales make of the plane, whichever side is the longer one. The
+    # title is on an inset, whose text the arrangement does not see in full.
+    width, height = 5.2 * min(1.0, 1.0 / shape_ratio), 5.2 * min(1.0, shape_ratio)
+    result = style.new_figure(max(1.16 * width + 0.8, 4.6), 1.16 * height + 1.5, headroom=0.12)
     axes = result.add_subplot()
     shape = density_background(axes, draws, x_range, y_range)
     points(axes, sample)
-    names = draws.shown.names
+    names = [style.short(name, 30) for name in draws.shown.names]
     axes.set(xlabel=names[0], ylabel=names[1], xlim=x_range, ylim=y_range)
-    if comparable(x_range, y_range):
+    if equal:
         axes.set_aspect("equal")
 
     top = axes.inset_axes((0, 1.02, 1, 0.14), sharex=axes)
@@ -97,11 +101,8 @@ def plane(draws: Draws) -> Figure:
     for side in (top, right):
         side.axis("off")
     style.title(top, _heading(draws), _detail(draws))
-    axes.legend(
-        handles=_legend(with_density=shape is not None),
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.09),
-        ncols=2,
+    result.legend(
+        handles=_legend(with_density=shape is not None), loc="outside lower center", ncols=2
     )
     return result
 
@@ -128,11 +129,11 @@ def pairs(draws: Draws) -> Figure:
                 axes.set(xlim=windows[column], ylim=windows[row])
             axes.locator_params(nbins=4)
             if column == 0 and row > 0:
-                axes.set_ylabel(names[row])
+                axes.set_ylabel(style.short(names[row]))
             elif column < row:
                 axes.tick_params(labelleft=False)
             if row == count - 1:
-                axes.set_xlabel(names[column])
+                axes.set_xlabel(style.short(names[column]))
             else:
                 axes.tick_params(labelbottom=False)
     more = f", first {count} of {len(names)} coordinates" if len(names) > count else ""

@@ -5,6 +5,7 @@ touches the user's own pyplot state or needs a display.
 """
 
 import contextlib
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,20 +44,35 @@ def look() -> Iterator[None]:
         yield
 
 
+class Picture(Figure):
+    """A figure that notebooks show by itself: without pyplot, nobody told them how to."""
+
+    def _repr_png_(self) -> bytes:
+        return as_png(self)
+
+
 def new_figure(width: float, height: float, *, headroom: float = 0.0) -> Figure:
     """An empty figure, in inches, that arranges itself and leaves `headroom` free at the top."""
     layout = ConstrainedLayoutEngine(
         w_pad=0.07, h_pad=0.07, wspace=0.03, hspace=0.03, rect=(0, 0, 1, 1 - headroom / height)
     )
-    figure = Figure(figsize=(width, height), dpi=DPI, layout=layout)
+    figure = Picture(figsize=(width, height), dpi=DPI, layout=layout)
     FigureCanvasAgg(figure)
     return figure
+
+
+def as_png(figure: Figure) -> bytes:
+    """The figure as the bytes of a PNG file."""
+    # A figure keeps the paper it was made with, whatever the user's own settings say.
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=DPI, facecolor=figure.get_facecolor())
+    return content.getvalue()
 
 
 def save(figure: Figure, path: Path) -> None:
     """Write a PNG, in full or not at all."""
     with new_file(path) as file:
-        figure.savefig(file, format="png", dpi=DPI)
+        file.write(as_png(figure))
 
 
 def title(axes: Axes, text: str, detail: str = "") -> None:
@@ -73,6 +89,14 @@ def title(axes: Axes, text: str, detail: str = "") -> None:
             fontsize=8.8,
             va="bottom",
         )
+
+
+def short(name: str, most: int = 18) -> str:
+    """A name that fits beside an axis: of a long one, the beginning and the end."""
+    if len(name) <= most:
+        return name
+    end = (most - 1) // 2
+    return f"{name[: most - 1 - end]}…{name[-end:]}"
 
 
 def window(points: np.ndarray, margin: float = 0.15) -> tuple[float, float]:

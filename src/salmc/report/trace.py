@@ -12,8 +12,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from salmc.report import style
+from salmc.report.words import Words, interval
 from salmc.sampling.draws import Draws
 
+HEADING = "Trace"
 MOST_COORDINATES = 4
 MOST_PATHS = 8
 _TRUE_MEAN: dict[str, Any] = {"color": style.INK, "linewidth": 1, "linestyle": (0, (5, 3))}
@@ -45,6 +47,23 @@ def figure(draws: Draws) -> Figure | None:
     return result
 
 
+def words(draws: Draws, figure: Figure) -> Words:
+    """What is seen."""
+    names, paths, _ = _paths(draws)
+    rows = [
+        f"{name} runs from {interval(paths[:, paths.shape[1] // 5 :, i])}"
+        for i, name in enumerate(names[:MOST_COORDINATES])
+    ]
+    settled = paths.shape[1] - paths.shape[1] // 5
+    alt = f"{_explanation(draws)}. In the last {settled:,} kept steps {', '.join(rows)}."
+    who = "particles" if draws.kind == "particles" else "chains"
+    labels = {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+    mean = " The dashed line is the true mean." if "true mean" in labels else ""
+    grey = " Grey: burn-in, which is left out." if "burn-in, left out" in labels else ""
+    caption = f"Where {who} were, step by step, and their log density.{mean}{grey}"
+    return Words(alt[0].upper() + alt[1:], caption)
+
+
 def _paths(draws: Draws) -> tuple[tuple[str, ...], np.ndarray, bool]:
     """Names and values (chain, draw, number) of what moves, and whether it is the coordinates."""
     shown = draws.shown.moving()
@@ -70,7 +89,7 @@ def _row(axes: Axes, draws: Draws, values: np.ndarray, label: str, color: str) -
         burnt = draws.positions.shape[1] - draws.chains().shape[1]
         if burnt:
             axes.axvspan(0, steps[burnt - 1], color="#eef1f4", zorder=0, linewidth=0)
-    axes.set_ylabel(label)
+    axes.set_ylabel(style.short(label, 15))
     # A log density falls off a cliff at the start; what matters is where it settles.
     axes.set_ylim(*style.window(values[:, values.shape[1] // 5 :], margin=0.12))
     axes.grid(axis="y")

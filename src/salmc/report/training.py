@@ -6,9 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from salmc.diagnostics.summary import number
 from salmc.report import style
+from salmc.report.words import Words
 from salmc.sampling.sampler import Sampler
 
+HEADING = "Training"
 LOSSES = {
     "kernel_loss": "kernel: all terms",
     "adversarial": "kernel: adversarial",
@@ -53,9 +56,32 @@ def figure(sampler: Sampler) -> Figure | None:
     return result
 
 
+def words(sampler: Sampler, figure: Figure) -> Words:
+    """What is seen: where each line begins and ends."""
+    told = []
+    for axes in figure.axes:
+        for line in axes.get_lines():
+            values = np.asarray(line.get_ydata(), float)
+            values = values[np.isfinite(values)]
+            if len(values):
+                name = str(line.get_label())
+                name = axes.get_title("left") if name.startswith("_") else name
+                told.append(f"{name} from {number(values[0])} to {number(values[-1])}")
+    steps = int(np.asarray(sampler.history["step"])[-1])
+    better = (
+        " Higher acceptance means proposals that are closer to independent exact draws."
+        if "acceptance" in sampler.history
+        else ""
+    )
+    return Words(
+        f"Over {steps:,} steps: {'; '.join(told)}.",
+        f"What was minimised, and whether the kernel got better by it.{better}",
+    )
+
+
 def _lines(axes: Axes, steps: np.ndarray, history: dict[str, Any], names: dict[str, str]) -> None:
     marker = "o" if len(steps) <= 60 else None
-    for number, (name, label) in enumerate(names.items()):
+    for place, (name, label) in enumerate(names.items()):
         if name not in history:
             continue
         # Not every chunk tells every figure.
@@ -64,8 +90,8 @@ def _lines(axes: Axes, steps: np.ndarray, history: dict[str, Any], names: dict[s
             steps[known],
             history[name][known],
             label=label,
-            color=style.SERIES[number],
-            linewidth=2.0 if number == 0 else 1.3,
+            color=style.SERIES[place],
+            linewidth=2.0 if place == 0 else 1.3,
             marker=marker,
             markersize=3,
         )

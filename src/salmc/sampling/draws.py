@@ -5,7 +5,6 @@
 
 import dataclasses
 import functools
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import equinox as eqx
@@ -15,14 +14,11 @@ import numpy as np
 
 from salmc import checks
 from salmc.programs import RUNTIME_ERRORS, failure, nothing_left
+from salmc.sampling.draws_uses import DrawsUses
 from salmc.target import AbstractTarget
 
 if TYPE_CHECKING:
-    import xarray
-
-    from salmc.diagnostics.summary import Summary
     from salmc.sampling.executor import Block, ChainRun
-    from salmc.sampling.log_evidence import LogEvidence
     from salmc.sampling.variables import Shown, Variables
 
 _BATCH = 8192
@@ -32,8 +28,8 @@ _STUCK_DRAWS = 100
 """A chain that takes none of so many proposals is stuck."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Draws:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Draws(DrawsUses):
     """Positions of chains or particles over kept steps, and how they came to be.
 
     Attributes:
@@ -134,66 +130,6 @@ class Draws:
         values, trouble = _log_density_at(self.target, self.positions)
         warnings = self.warnings if trouble is None else (*self.warnings, trouble)
         return dataclasses.replace(self, log_density=values, warnings=warnings)
-
-    def summary(self, seed: int = 0, hunt: bool = True) -> "Summary":
-        """Mean, sd, ESS, R-hat, discrepancies and a verdict in words.
-
-        Args:
-            seed: of all random choices.
-            hunt: whether to look for modes that the draws lack: some seconds for a density that is
-                cheap, and less of it where each evaluation takes long. Without it no draws are
-                called trustworthy.
-        """
-        from salmc.diagnostics.summary import summarize
-
-        return summarize(self.evaluated(), seed=seed, hunt=hunt)
-
-    def log_evidence(self, n: int = 10_000, seed: int = 0, *, sampler: Any = None) -> "LogEvidence":
-        """log Z = log ∫ p, with its standard error, or a refusal in words.
-
-        By bridge sampling between these draws and proposals of an exact kernel, or by the
-        proposals alone where the draws are not exact; see `salmc.sampling.log_evidence`.
-
-        Args:
-            n: proposals, each of which is one evaluation of the target.
-            seed: of the proposals.
-            sampler: a trained kernel, for draws that were read from a file; else the one that drew.
-        """
-        from salmc.sampling.log_evidence import log_evidence
-
-        found = self.sampler if sampler is None else sampler
-        if found is None:
-            checks.fail("sampler", "given: these draws do not know of a trained kernel", sampler)
-        return log_evidence(self, found, n, seed)
-
-    def to_arviz(self) -> "xarray.DataTree":
-        """An `xarray.DataTree` for everything that ArviZ can do.
-
-        In the variables, axes and labels of the user's model, with its data, its log likelihood
-        and new data that it predicts, where the target knows of them.
-        """
-        from salmc.sampling.arviz_tree import to_arviz
-
-        return to_arviz(self)
-
-    def to_inference_data(self) -> Any:
-        """The same as `to_arviz` for ArviZ before 1.0, as PyMC 5 has it: an `InferenceData`."""
-        from salmc.sampling.arviz_tree import to_inference_data
-
-        return to_inference_data(self)
-
-    def save(self, path: str | Path) -> Path:
-        """Write a Zarr folder that ArviZ can read; atomic."""
-        from salmc.sampling.store import save_draws
-
-        return save_draws(self, path)
-
-    @staticmethod
-    def load(path: str | Path, target: AbstractTarget | None = None) -> "Draws":
-        """Read what `save` wrote."""
-        from salmc.sampling.store import load_draws
-
-        return load_draws(path, target)
 
 
 class Tally:

@@ -4,7 +4,7 @@ settings.json       what was run: target, method, settings, command, versions, t
 draws.zarr          the draws, for `Draws.load`, ArviZ and xarray
 diagnostics.json    the figures of the summary
 summary.txt         the summary as a person reads it
-plots/*.png         pictures
+plots/*.png         pictures; plots/dark and plots/page.json: the same for dark pages, and words
 kernel.salmc        the trained kernel, where one was learned; `salmc sample` draws from it
 report.html         all of it on one page, as the command line writes it
 checksums.json      of settings, diagnostics and summary; draws and kernels have their own
@@ -219,6 +219,13 @@ def versions() -> dict[str, str]:
 def now() -> str:
     """The time, to the second, with its zone."""
     return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def page_content(draws: Draws, summary: "Summary") -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `settings.json` and `diagnostics.json` of a run would hold, for a page without one."""
+    both = {"settings": _settings(draws, None, None), "diagnostics": _figures(summary)}
+    content = printable(json.loads(to_text(both)))
+    return content["settings"], content["diagnostics"]
 
 
 def _settings(draws: Draws, spec: str | None, command: str | None) -> dict[str, Any]:

@@ -38,6 +38,10 @@ class SamplerUses:
         # Learning is a later stage of the way of the data than this one.
         return importlib.import_module("salmc.learning.improve").improve(self, **options)
 
+    def _repr_html_(self: Any) -> str:
+        """For notebooks."""
+        return importlib.import_module("salmc.report.notebook").sampler_html(self)
+
     def save(self: Any, path: str | Path) -> Path:
         """Write a `.salmc` file, which `salmc.load` reads; atomic.
 

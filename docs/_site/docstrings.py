@@ -1,0 +1,41 @@
+"""Docstrings as they are written in the code, in a form that Sphinx reads without complaint.
+
+The code is written to be read in an editor: single backticks for code, formulae in Unicode,
+indented, and headings that are sentences ("Attributes, beside those that all methods have:").
+Sphinx reads reStructuredText, where stars and bars mean something. They mean nothing here.
+"""
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+_CODE = re.compile(r"(`[^`]*`)")
+_HEADING = re.compile(r"^Attributes, (.*):$")
+
+
+def sections(_app: Any, _what: str, _name: str, _of: Any, _options: Any, lines: list[str]) -> None:
+    """Before Napoleon: a heading that says more than one word becomes a sentence and a heading."""
+    for number, line in enumerate(lines):
+        found = _HEADING.match(line)
+        if found:
+            told = found[1][0].upper() + found[1][1:]
+            lines[number : number + 1] = [f"{told}:", "", "Attributes:"]
+            return
+
+
+def prepared(_app: Any, _what: str, _name: str, _of: Any, _options: Any, lines: list[str]) -> None:
+    """After Napoleon: escape what would be markup outside of code; examples stay as they are."""
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith((">>>", "...", ":", "..")):
+            continue
+        parts = _CODE.split(line)
+        parts[::2] = [re.sub(r"(?<!\\)([*|](?=\S))", r"\\\1", part) for part in parts[::2]]
+        lines[number] = "".join(parts)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """For Sphinx; Napoleon has the priority 500."""
+    app.connect("autodoc-process-docstring", sections, priority=100)
+    app.connect("autodoc-process-docstring", prepared, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -35,7 +35,6 @@ extensions = [
 ]
 exclude_patterns = ["_site", "_static", "images"]
 templates_path: list[str] = []
-suppress_warnings = ["ref.python"]  # names such as `mean` that several classes have
 
 # Markdown, and code that is run
 myst_enable_extensions = ["colon_fence", "deflist"]
@@ -55,7 +54,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
@@ -84,6 +83,8 @@ html_theme_options = {
     "light_css_variables": {
         "color-brand-primary": "#b04a00",
         "color-brand-content": "#00619a",
+        "color-sidebar-link-text": "var(--color-foreground-secondary)",
+        "color-sidebar-link-text--top-level": "var(--color-foreground-secondary)",
         "font-stack": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
         "font-stack--monospace": "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace",
     },

@@ -105,6 +105,11 @@ def test_code_parses_and_names_what_there_is(page):
                         found = getattr(found, part)
 
 
+@pytest.mark.parametrize("page", [p for p in PAGES if "{code-cell}" in p.read_text()], ids=name_of)
+def test_code_of_cells_fits_on_the_page(page):
+    assert [line for block in code(page) for line in block.splitlines() if len(line) > 84] == []
+
+
 def test_the_chart_of_the_architecture_can_be_drawn():
     place = DOCS / "_site" / "chart.py"
     spec = importlib.util.spec_from_file_location("chart", place)

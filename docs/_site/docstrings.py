@@ -8,14 +8,23 @@ Sphinx reads reStructuredText, where stars and bars mean something. They mean no
 import re
 from typing import Any
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 _CODE = re.compile(r"(`[^`]*`)")
 _HEADING = re.compile(r"^Attributes, (.*):$")
+_COLON = "\ue000"
+_ARRAY = "jaxlib._jax.Array"
 
 
-def sections(_app: Any, _what: str, _name: str, _of: Any, _options: Any, lines: list[str]) -> None:
-    """Before Napoleon: a heading that says more than one word becomes a sentence and a heading."""
+def sections(_app: Any, what: str, _name: str, _of: Any, _options: Any, lines: list[str]) -> None:
+    """Before Napoleon: a heading that says more than one word becomes a sentence and a heading.
+
+    And what stands before a colon is no type, which it takes it for in the text of a property.
+    """
+    if what in ("property", "attribute", "data"):
+        lines[:] = [line.replace(":", _COLON) for line in lines]
     for number, line in enumerate(lines):
         found = _HEADING.match(line)
         if found:
@@ -26,6 +35,7 @@ def sections(_app: Any, _what: str, _name: str, _of: Any, _options: Any, lines: 
 
 def prepared(_app: Any, _what: str, _name: str, _of: Any, _options: Any, lines: list[str]) -> None:
     """After Napoleon: escape what would be markup outside of code; examples stay as they are."""
+    lines[:] = [line.replace(_COLON, ":") for line in lines]
     for number, line in enumerate(lines):
         if line.lstrip().startswith((">>>", "...", ":", "..")):
             continue
@@ -34,8 +44,17 @@ def prepared(_app: Any, _what: str, _name: str, _of: Any, _options: Any, lines: 
         lines[number] = "".join(parts)
 
 
+def signatures(_app: Any, document: nodes.document) -> None:
+    """JAX's arrays by the name that users know them by."""
+    for signature in document.findall(addnodes.desc_signature):
+        for text in list(signature.findall(nodes.Text)):
+            if _ARRAY in text:
+                text.parent.replace(text, nodes.Text(text.replace(_ARRAY, "Array")))
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """For Sphinx; Napoleon has the priority 500."""
     app.connect("autodoc-process-docstring", sections, priority=100)
     app.connect("autodoc-process-docstring", prepared, priority=900)
+    app.connect("doctree-read", signatures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,5 +1,7 @@
 """The look of the pictures that pages draw: no paper, and inks that suit light and dark themes."""
 
+import warnings
+
 import matplotlib
 from cycler import cycler
 from matplotlib_inline.backend_inline import set_matplotlib_formats
@@ -10,6 +12,8 @@ BLUE, ORANGE, GREEN, PINK, GREY = "#2b8cd6", "#e06a10", "#12a37c", "#cc79a7", "#
 
 def use() -> None:
     """For all pictures that follow."""
+    # tqdm, at its import, about widgets that these pages have no use for.
+    warnings.filterwarnings("ignore", message="IProgress not found")
     set_matplotlib_formats("png")
     matplotlib.rcParams.update(
         {

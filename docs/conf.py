@@ -44,7 +44,7 @@ nb_execution_mode = "cache" if os.environ.get("SALMC_DOCS") == "cache" else "for
 nb_execution_cache_path = str(_ROOT / "build" / "site-cache")
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
-nb_execution_timeout = 600
+nb_execution_timeout = 1800  # of a cell, on a machine that is busy with other work
 nb_merge_streams = True
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # they would come from elsewhere
 

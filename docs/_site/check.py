@@ -37,4 +37,4 @@ def troubles(site: Path) -> list[str]:
 
 if __name__ == "__main__":
     told = troubles(Path(sys.argv[1]))
-    sys.exit("\n".join(told))
+    sys.exit("\n".join(told) or None)

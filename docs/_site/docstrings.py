@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 
 _CODE = re.compile(r"(`[^`]*`)")
 _HEADING = re.compile(r"^Attributes, (.*):$")
+_NAMES = re.compile(r"^:ivar (\w+(?:, \w+)+):(.*)$")
 _COLON = "\ue000"
 _ARRAY = "jaxlib._jax.Array"
 
@@ -35,13 +36,31 @@ def sections(_app: Any, what: str, _name: str, _of: Any, _options: Any, lines: l
 
 def prepared(_app: Any, _what: str, _name: str, _of: Any, _options: Any, lines: list[str]) -> None:
     """After Napoleon: escape what would be markup outside of code; examples stay as they are."""
-    lines[:] = [line.replace(_COLON, ":") for line in lines]
+    lines[:] = [line.replace(_COLON, ":") for line in _each_alone(lines)]
     for number, line in enumerate(lines):
         if line.lstrip().startswith((">>>", "...", ":", "..")):
             continue
         parts = _CODE.split(line)
         parts[::2] = [re.sub(r"(?<!\\)([*|](?=\S))", r"\\\1", part) for part in parts[::2]]
         lines[number] = "".join(parts)
+
+
+def _each_alone(lines: list[str]) -> list[str]:
+    """Attributes that share a text have it each, as Napoleon does it for arguments."""
+    found: list[str] = []
+    number = 0
+    while number < len(lines):
+        end = number + 1
+        shared = _NAMES.match(lines[number])
+        if shared:
+            while end < len(lines) and lines[end].startswith(" "):
+                end += 1
+            for name in shared[1].split(", "):
+                found += [f":ivar {name}:{shared[2]}", *lines[number + 1 : end]]
+        else:
+            found.append(lines[number])
+        number = end
+    return found
 
 
 def signatures(_app: Any, document: nodes.document) -> None:

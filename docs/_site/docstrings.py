@@ -24,6 +24,8 @@ def sections(_app: Any, what: str, _name: str, _of: Any, _options: Any, lines: l
 
     And what stands before a colon is no type, which it takes it for in the text of a property.
     """
+    if lines and re.fullmatch(r"Alias for field number \d+", lines[0]):
+        lines[:] = []  # Python's own words about a field of a named tuple that has none
     if what in ("property", "attribute", "data"):
         lines[:] = [line.replace(":", _COLON) for line in lines]
     for number, line in enumerate(lines):

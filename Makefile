@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all lint format bench clean
+.PHONY: help setup demo test test-all lint format docs bench wheel clean
 
 help: ## Show the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,9 +36,19 @@ format: $(READY) ## Rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(READY) ## Build the site into build/site: runs the code of every page, fails at a warning
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
+	rm -rf build/site
+	$(BIN)/python -m sphinx -W --keep-going -q -d build/site-doctrees -b html docs build/site
+	$(BIN)/python docs/_site/check.py build/site
+
+wheel: $(READY) ## Build what PyPI gets, into dist
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+
 bench: $(READY) ## Run the benchmarks that have no result yet, peers included
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
 	$(BIN)/python -m benchmarks
 
-clean: ## Remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+clean: ## Remove the virtual environment, what was built, and caches
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

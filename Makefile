@@ -36,9 +36,10 @@ format: $(READY) ## Rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## Run the benchmarks that have no result yet, peers included
+bench: $(READY) ## Run the benchmarks that have no result yet, peers included; QUICK=1: minutes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(if $(QUICK),peers --quick)
+	$(if $(QUICK),,$(BIN)/python -m benchmarks.peers.page)
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -26,7 +26,7 @@ def kept(folder: Path, quick: bool = False) -> list[Row]:
 def section(found: list[Row]) -> str:
     """What stands between the markers."""
     parts = [
-        f"CPU seconds to 10,000 effective draws, everything included, {CPU_LIMIT:g} s at most:",
+        f"CPU seconds to 10,000 effective draws, all included; runs end after {CPU_LIMIT:g} s:",
         overview(found),
         "![CPU seconds to 10,000 effective draws, by target and sampler](images/peers.png)",
     ]

@@ -15,12 +15,13 @@ def overview_picture(rows: list[Row], path: Path, effective: int = 10_000) -> No
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     targets = [name for name in TARGETS if any(row.target == name for row in rows)]
     figure, axes = plt.subplots(figsize=(9.0, 0.42 * len(targets) + 1.6), layout="constrained")
-    colours = plt.get_cmap("tab20")
+    colours = plt.get_cmap("tab10")
     for index, (name, peer) in enumerate(PEERS.items()):
-        colour = "black" if name == "salmc" else colours(index)
+        colour = "black" if name == "salmc" else colours((index - 1) % 10)
         style: dict[str, Any] = {"marker": _MARKERS[index], "color": colour, "linestyle": "none"}
         filled, hollow = _points(rows, name, targets, effective)
         if not filled[0] and not hollow[0]:
@@ -29,6 +30,9 @@ def overview_picture(rows: list[Row], path: Path, effective: int = 10_000) -> No
         axes.plot(*filled, markersize=size, label=peer.title, **style)
         axes.plot(*hollow, markersize=size, fillstyle="none", **style)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_yticks(range(len(targets)), [TARGETS[name] for name in targets])
     axes.invert_yaxis()
     axes.grid(axis="x", alpha=0.3)

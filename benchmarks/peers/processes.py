@@ -63,7 +63,9 @@ def run_worker(python: str, request: dict[str, Any], data: Path) -> Ended:
             )
             code, cpu = _wait(process, _WAITS * request["cpu_limit"])
             wall = time.perf_counter() - began
-        measured = {"wall_seconds": wall, "process_cpu_seconds": cpu}
+        # How busy the machine was: CPU seconds grow with that, too, if less than wall seconds do.
+        load = os.getloadavg()[0]
+        measured = {"wall_seconds": wall, "process_cpu_seconds": cpu, "load_average": load}
         if code == 0:
             told = (folder / "out").read_text(encoding="utf-8").splitlines()[-1]
             with np.load(output, allow_pickle=False) as arrays:

@@ -31,7 +31,7 @@ def overview_picture(rows: list[Row], path: Path, effective: int = 10_000) -> No
         axes.plot(*hollow, markersize=size, fillstyle="none", **style)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_yticks(range(len(targets)), [TARGETS[name] for name in targets])
     axes.invert_yaxis()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -79,7 +80,9 @@ def explained(code: int, complaint: str, request: dict[str, Any]) -> tuple[str, 
     """Outcome and sentence of a worker that did not end well."""
     limit = f"{request['cpu_limit']:g} s of CPU time"
     lines = [line for line in complaint.strip().splitlines() if line.strip()]
-    last = lines[-1].strip() if lines else f"it ended with {code} and said nothing"
+    # The exception itself: some peers print more below it, such as another language's stack.
+    named = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    last = (named or lines or [f"it ended with {code} and said nothing"])[-1].strip()
     if code == -signal.SIGXCPU or last.startswith("TimeoutError"):
         return "limit", f"Not done within {limit}."
     if code == -signal.SIGKILL:

@@ -41,7 +41,7 @@ def run(problem: Problem, flow: bool = False) -> Answer:
         [(dim,)],
         ["x"],
         make_initial_point_fn=lambda seed: np.random.default_rng(seed).uniform(-2, 2, dim),
-        raw_logp_fn=log_density if flow else None,
+        raw_logp_fn=(lambda x: (log_density(x),)) if flow else None,
     )
     options: dict[str, Any] = {"tune": 1000} if not flow else {"tune": 1500}
     if flow:

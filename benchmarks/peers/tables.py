@@ -72,7 +72,9 @@ def details(rows: list[Row], target: str) -> str:
 def _line(row: Row) -> list[str]:
     run = row.best
     told = f"{run['outcome']}: {run['sentence']}" if run["sentence"] else run["outcome"]
-    times = [row.time_to(n) for n in (1_000, 10_000, MANY)]
+    # What an ESS of stuck chains says of other numbers of draws means nothing.
+    asked = (1_000, 10_000, MANY)
+    times = [None if row.at(n)["outcome"] == "stuck" else row.time_to(n) for n in asked]
     gradients = run.get("gradients")
     evaluations = _count(run.get("evaluations"))
     if gradients and gradients != run.get("evaluations"):

@@ -75,6 +75,8 @@ def test_only_peers_that_are_right_are_the_best():
     )
     assert "0.012 (0.011) | 0.003 (0.002) | – | 0.50 GB |" in detailed
     assert "limit: Not done within 120 s of CPU time. | – | – | – |" in detailed
+    stuck = tables.details([row(outcome="stuck", sentence="R-hat 2.41", ess=5.0)], "mog6")
+    assert "| stuck: R-hat 2.41 | – | – | – |" in stuck
 
 
 def test_records_become_rows_by_target_and_peer():

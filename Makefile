@@ -46,9 +46,10 @@ wheel: $(READY) ## Build what PyPI gets, into dist
 	rm -rf dist
 	$(BIN)/python -m hatchling build
 
-bench: $(READY) ## Run the benchmarks that have no result yet, peers included
+bench: $(READY) ## Run the benchmarks that have no result yet, peers included; QUICK=1: minutes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(if $(QUICK),peers --quick)
+	$(if $(QUICK),,$(BIN)/python -m benchmarks.peers.page)
 
 clean: ## Remove the virtual environment, what was built, and caches
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

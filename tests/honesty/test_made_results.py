@@ -5,10 +5,10 @@ all of them are here once, and few of them take a second. The wrong ones name th
 """
 
 import pytest
+
 from benchmarks.honesty import make
 from benchmarks.honesty_right import RIGHT
 from benchmarks.honesty_wrong import WRONG
-
 from salmc.diagnostics import against_density
 from salmc.diagnostics.trial import host
 

@@ -45,6 +45,10 @@ def test_samples_are_enough():
     )
     draws = sampler.sample(chains=8, draws=250, progress=False)
     assert np.allclose(draws.positions.mean(axis=(0, 1)), 5.0, atol=0.3)
+    # With no density to ask, nothing is held against the draws, and nothing called tested.
+    verdict = draws.summary().verdict
+    assert verdict.degree == "no problem found"
+    assert "density" in verdict.sentences[0]
 
 
 def test_draws_that_leave_out_a_mode_are_not_trusted():

@@ -173,6 +173,8 @@ def measure(draws: Any, seed: int = 0, hunt: bool = True) -> Evidence:
     seen = None if draws.seen is None else np.asarray(draws.seen, dtype=np.float64)
     if seen is not None:
         evidence = dataclasses.replace(evidence, missed=missed_share(seen, sample, seed=seed))
+    if draws.target is None and not np.any(np.isfinite(sample_values)):
+        return evidence  # made from samples alone: there is no density to ask
     if draws.target is None:
         figure = gradient_free_ksd_squared(sample[chosen], sample_values[chosen], seed=seed)
         return dataclasses.replace(evidence, ksd=figure, ksd_kind="gradient-free, own reference")
@@ -213,7 +215,7 @@ def _nowhere(log_density: np.ndarray) -> tuple[str, ...]:
 def _acceptance(draws: Any, log_density: np.ndarray, particles: bool) -> dict[str, Any]:
     if draws.accepted is not None:
         return {"acceptance": acceptance_rate(draws.accepted), "acceptance_kind": "metropolis"}
-    if particles or log_density.shape[1] < 2:
+    if particles or log_density.shape[1] < 2 or not np.any(np.isfinite(log_density)):
         return {}
     ratio = density_ratio_acceptance(log_density)
     return {"acceptance": ratio, "acceptance_kind": "density ratio"}

@@ -70,8 +70,8 @@ def _where(improper: str) -> str:
     return "in all directions" if improper == "everywhere" else improper
 
 
-def consequences(trial: Trial, place: "Placed") -> list[str]:
-    """What is wrong with the draws."""
+def consequences(trial: Trial, place: "Placed", exact: bool = False) -> list[str]:
+    """What is wrong with the draws; what to do about it depends on whether they are exact."""
     # A mode by its place says more than any test that it fails.
     found = [] if trial.hunt is None else _hunt_problems(trial.hunt, place)
     sound = trial.sound
@@ -83,7 +83,7 @@ def consequences(trial: Trial, place: "Placed") -> list[str]:
         )
     worst = trial.worst_orbit
     if worst is not None and trial.orbit_p_value < LEVEL:
-        found.append(f"{orbit_words(worst)} (p = {trial.orbit_p_value:.0e}).")
+        found.append(f"{orbit_words(worst, exact)} (p = {trial.orbit_p_value:.0e}).")
     brink = trial.worst_brink
     if brink is not None and trial.brink_p_value < LEVEL:
         side = "below" if brink.low else "above"
@@ -97,13 +97,19 @@ def consequences(trial: Trial, place: "Placed") -> list[str]:
         found.append(
             f"Biased: by the scores the draws' {trial.stein.function.replace('kernel', 'shape')} "
             f"is off by {abs(trial.stein.size):.1f} standard errors "
-            f"(p = {trial.stein.p_value:.0e}). Use a smaller step size or more steps, or add a "
-            "Metropolis step."
+            f"(p = {trial.stein.p_value:.0e}). {remedy(exact)}."
         )
     return found
 
 
-def orbit_words(test: OrbitTest) -> str:
+def remedy(exact: bool) -> str:
+    """Of a bias: exact chains have not arrived yet, others never will as they are."""
+    if exact:
+        return "Train longer, or run longer chains"
+    return "Use a smaller step size or more steps, or a Metropolis step"
+
+
+def orbit_words(test: OrbitTest, exact: bool = False) -> str:
     """What it means that ranks of one kind are not uniform."""
     kind, _, rest = test.name.partition(" ")
     if kind in ("mirror", "flip", "exchange"):
@@ -124,7 +130,7 @@ def orbit_words(test: OrbitTest) -> str:
         )
     if test.name in ("radius", "tails"):
         away = "too far from" if test.shift > 0 else "too close to"
-        return f"Biased: draws lie {away} their centre. Use a smaller step size or more steps"
+        return f"Biased: draws lie {away} their centre. {remedy(exact)}"
     if test.name in ("between draws", "any long line") or kind == "long":
         return (
             "Biased: places further off are likelier than the draws in number say, or less likely. "
@@ -138,7 +144,7 @@ def orbit_words(test: OrbitTest) -> str:
     else:
         how = "too high" if test.shift > 0.0 else "too low"
         how = how if kind == "line" else "off"
-    return f"Biased: {where} is {how}. Use a smaller step size or more steps, or a Metropolis step"
+    return f"Biased: {where} is {how}. {remedy(exact)}"
 
 
 class Placed:

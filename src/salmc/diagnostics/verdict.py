@@ -155,7 +155,11 @@ def _collapse(evidence: Evidence) -> list[str]:
             "another. Use a narrower kernel bandwidth or a smaller step size."
         )
     test = evidence.invariance
-    if _changed(evidence) and test is not None and test.largest_spread_ratio > COLLAPSE_SPREAD:
+    hunt = None if evidence.trial is None else evidence.trial.hunt
+    # Steps that reach a missing mode widen chains, too; then the mode is what is told.
+    missing = evidence.kind == "chains" and hunt is not None and hunt.missed
+    widened = test is not None and test.largest_spread_ratio > COLLAPSE_SPREAD
+    if _changed(evidence) and test is not None and widened and not missing:
         noun = "Particles" if evidence.kind == "particles" else "Chains"
         sentences.append(
             f"{noun} collapsed: a few exact Metropolis steps widened them "
@@ -173,17 +177,17 @@ def _discrepancy(evidence: Evidence) -> list[str]:
             return []
         return [
             f"Biased: the Stein discrepancy is {ksd.ratio:.1f} times the size that exact draws "
-            "have. Use a smaller step size or more steps, or add a Metropolis step."
+            f"have. {trial_words.remedy(_exact(evidence))}."
         ]
     found = trial_words.causes(trial)
     if found:
         return found
-    found = trial_words.consequences(trial, _places(evidence))
+    found = trial_words.consequences(trial, _places(evidence), _exact(evidence))
     if _changed(evidence) and test is not None and test.largest_spread_ratio <= COLLAPSE_SPREAD:
         found.append(
             f"Biased: a few exact Metropolis steps changed the sample by {test.effect:.2f} "
             f"standard deviations (p = {test.p_value:.0e}); exact draws stay as they are. "
-            "Use a smaller step size or more steps."
+            f"{trial_words.remedy(_exact(evidence))}."
         )
     return found
 
@@ -192,11 +196,17 @@ def _doubts(evidence: Evidence) -> list[str]:
     """What training said against its pool, and what it found where no draw went."""
     found = [told.removeprefix(DOUBT) for told in evidence.warnings if told.startswith(DOUBT)]
     if evidence.missed is not None and evidence.missed > MISSED_SHARE:
+        more_exact = "Train longer, or use exact draws (metropolis=True) and more of them"
         found.append(
             f"Incomplete: {evidence.missed:.0%} of what was found in training lies where no draw "
-            "went. Train longer, or use exact draws (metropolis=True) and more of them."
+            f"went. {'Train longer, or draw more' if _exact(evidence) else more_exact}."
         )
     return found
+
+
+def _exact(evidence: Evidence) -> bool:
+    """Whether the draws are of chains with a Metropolis step."""
+    return evidence.acceptance_kind == "metropolis"
 
 
 def _asked(evidence: Evidence) -> bool:

@@ -32,8 +32,9 @@ _SPARE, _LITTLE_SPARE = 1.3, 1.1
 _SAME = 3
 
 _GROWTH = 2
-_FEWEST = 128
-"""Draws of a chain in the first round: fewer tell too little of its autocorrelation."""
+_FEWEST, _FEWEST_DEAR = 128, 40
+"""Draws of a chain in the first round: fewer tell too little of its autocorrelation. Where each
+evaluation counts, as few as tell anything."""
 
 _MOST_NUMBERS = 2**30
 """Positions that are kept in memory, 4 GB of them."""
@@ -170,7 +171,8 @@ def _draw(
         wanted = spare * (effective - found) / (max(rate, 1e-4) * chains)
         # An estimate from few draws may be far too low: no round is much longer than all before.
         longest = _GROWTH * total if parts else math.inf
-        count = int(min(max(math.ceil(wanted), _FEWEST if not parts else 1), longest, most - total))
+        fewest = 1 if parts else _FEWEST if left is None else _FEWEST_DEAR
+        count = int(min(max(math.ceil(wanted), fewest), longest, most - total))
         if parts and left is None and count < _SAME * parts[0].positions.shape[1]:
             count = parts[0].positions.shape[1]  # the program of the first round serves again
         if left is not None:

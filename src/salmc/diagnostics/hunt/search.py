@@ -217,13 +217,16 @@ def _compare(
     count = len(points)
     missed: list[Mode] = []
     wrong: list[Mode] = []
-    for place in modes:
-        if place.error > _ERROR:
-            continue
-        expected = float(np.exp(np.minimum(rate + place.log_mass, 700.0)))
-        # What belongs there is part of what would be drawn if the draws went there as well.
-        held = int(np.sum(place.holds(points)))
-        share = expected / (count + max(expected - held, 0.0))
+    usable = [place for place in modes if place.error <= _ERROR]
+    belong = [float(np.exp(np.minimum(rate + place.log_mass, 700.0))) for place in usable]
+    held_by = [int(np.sum(place.holds(points))) for place in usable]
+    # All draws, if each mode had as many as belong there; regions that overlap count but once.
+    total = float(count)
+    for i, place in enumerate(usable):
+        if not any(other.holds(place.centre[None])[0] for other in usable[:i]):
+            total += belong[i] - held_by[i]
+    for place, expected, held in zip(usable, belong, held_by, strict=True):
+        share = expected / max(total, expected)
         error = float(np.hypot(place.error, rate_error))
         low, high = expected * np.exp(-4.0 * error), expected * np.exp(4.0 * error)
         too_few = stats.poisson.cdf(held, low / _WEIGHT_FACTOR)

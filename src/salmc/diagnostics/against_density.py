@@ -4,7 +4,6 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
@@ -14,6 +13,7 @@ from salmc.diagnostics.invariance import invariance_test
 from salmc.diagnostics.ksd import ksd_squared
 from salmc.diagnostics.point_sets import Cloud, Numbers, subset
 from salmc.diagnostics.trial.frame import spaced
+from salmc.diagnostics.trial.host import HostDensity
 from salmc.diagnostics.trial.trial import Trial, put_on_trial
 from salmc.target import AbstractTarget
 
@@ -102,11 +102,11 @@ def _figures(
     if moved.outside > EDGES:
         return {"invariance": moved, "ksd_kind": "edges"}
     if target.differentiable:
-        scores = np.asarray(eqx.filter_jit(target.gradients)(jnp.asarray(points, dtype=float)))
+        scores = HostDensity(target, points[0]).gradients(points)
         usable = np.all(np.isfinite(scores), axis=1)
         # A point without a score has zero density or worse: that is told apart in words.
         if np.sum(usable) >= 4:
-            ksd = ksd_squared(points[usable], scores[usable].astype(np.float64), seed=seed)
+            ksd = ksd_squared(points[usable], scores[usable], seed=seed)
             return {"ksd": ksd, "ksd_kind": "gradient", "invariance": moved}
     # Cloud that Metropolis moved are as broad as p asks for, even if the sample collapsed.
     reference = fit_density(moved.moved, seed=seed)

@@ -11,22 +11,20 @@ it; particles that an SVGD step holds still, and so have a small Stein discrepan
 Like every local test it does not see modes that hold no point, nor wrong weights of separate modes.
 
 The steps are the sample's own covariance times a factor, which is set beforehand so that about a
-third of the proposals are accepted.
+third of the proposals are accepted. They are taken on the host: a program for them would take
+longer to compile than they do, and the density's own is there already.
 """
 
 import math
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float
 
 from salmc import checks
-from salmc.diagnostics.point_sets import PointsLike, as_points
-from salmc.metropolis import log_ratio, taken
-from salmc.programs import compiled
+from salmc.diagnostics.point_sets import Cloud, Numbers, PointsLike, as_points
+from salmc.diagnostics.trial.host import HostDensity
 from salmc.target import AbstractTarget
 
 _PILOT_STEPS = 12
@@ -81,14 +79,15 @@ def invariance_test(
         seed: of the proposals.
     """
     checks.integer("steps", steps, 1)
-    given = as_points("points", points)
-    values = np.asarray(eqx.filter_jit(target.log_densities)(jnp.asarray(given, dtype=float)))
-    start = given[np.isfinite(values)]
+    # As the density sees them: in single precision, where that is what it computes in.
+    given = _rounded(as_points("points", points))
+    density = HostDensity(target, given[0])
+    values = density.values(given)
+    positive = np.isfinite(values)
+    start, values_before = given[positive], values[positive]
     if len(start) < 4:
         nothing = np.full(target.dim, np.nan)
-        return InvarianceTest(
-            0.0, nothing, nothing, float("nan"), given, np.asarray(values, np.float64)
-        )
+        return InvarianceTest(0.0, nothing, nothing, float("nan"), given, values)
     dim = start.shape[1]
     covariance = np.atleast_2d(np.cov(start, rowvar=False))
     smallest = (1e-6 * (1.0 + np.max(np.abs(start)))) ** 2
@@ -96,58 +95,47 @@ def invariance_test(
     shrink = dim / (dim + len(start))
     covariance = (1 - shrink) * covariance + shrink * np.diag(np.diagonal(covariance))
     factor = np.linalg.cholesky(covariance + smallest * np.eye(dim)) * 2.38 / math.sqrt(dim)
-    after, log_density, outside = _move(
-        target,
-        jnp.asarray(start, dtype=float),
-        jnp.asarray(factor, dtype=float),
-        jax.random.key(seed),
-        steps,
+    after, values_after, outside = _moved(
+        density, start, values_before, factor, steps, np.random.default_rng(seed)
     )
-    return _compare(
-        np.asarray(start, np.float32).astype(np.float64),
-        values[np.isfinite(values)].astype(np.float64),
-        np.asarray(after, np.float64),
-        np.asarray(log_density, np.float64),
-    )._replace(outside=float(outside))
+    return _compare(start, values_before, after, values_after)._replace(outside=outside)
 
 
-@compiled
-def _move(
-    target: AbstractTarget,
-    start: Float[Array, "n dim"],
-    factor: Float[Array, "dim dim"],
-    key: PRNGKeyArray,
+def _rounded(points: Cloud) -> Cloud:
+    return points.astype(jnp.zeros(()).dtype).astype(np.float64)
+
+
+def _moved(
+    density: HostDensity,
+    start: Cloud,
+    values: Numbers,
+    factor: Float[np.ndarray, "dim dim"],
     steps: int,
-) -> tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, ""]]:
-    """Set the step size from where the points are, then take `steps` of that size."""
-    initial = (start, target.log_densities(start))
-    pilot_key, move_key = jax.random.split(key)
+    generator: np.random.Generator,
+) -> tuple[Cloud, Numbers, float]:
+    """Set the step size from where the points are, then take `steps` of that size.
 
-    def metropolis(
-        key: PRNGKeyArray, state: tuple[Array, Array], log_step: Array
-    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        points, values = state
-        noise_key, accept_key = jax.random.split(key)
-        noise = jax.random.normal(noise_key, points.shape) @ factor.T
-        proposals = points + jnp.exp(log_step) * noise
-        proposed = target.log_densities(proposals)
-        threshold = jnp.log1p(-jax.random.uniform(accept_key, values.shape))
-        accepted = taken(threshold, log_ratio(proposed, values))
-        points = jnp.where(accepted[:, None], proposals, points)
-        told = (jnp.mean(accepted), jnp.mean(proposed == -jnp.inf))
-        return (points, jnp.where(accepted, proposed, values)), told
+    Returns:
+        The points, log p there, and the share of proposals where the density is zero.
+    """
 
-    def tune(log_step: Array, key: PRNGKeyArray) -> tuple[Array, None]:
-        _, (rate, _) = metropolis(key, initial, log_step)
-        return log_step + 2.0 * (rate - _WANTED_ACCEPTANCE), None
+    def step(points: Cloud, values: Numbers, size: float) -> tuple[Cloud, Numbers, np.ndarray]:
+        proposals = _rounded(points + size * generator.normal(size=points.shape) @ factor.T)
+        proposed = density.values(proposals)
+        accepted = np.log1p(-generator.random(len(points))) < proposed - values
+        moved = np.where(accepted[:, None], proposals, points)
+        return moved, np.where(accepted, proposed, values), proposed == -np.inf
 
-    def advance(state: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], Array]:
-        state, (_, outside) = metropolis(key, state, log_step)
-        return state, outside
-
-    log_step, _ = jax.lax.scan(tune, jnp.zeros(()), jax.random.split(pilot_key, _PILOT_STEPS))
-    final, outside = jax.lax.scan(advance, initial, jax.random.split(move_key, steps))
-    return *final, jnp.mean(outside)
+    size = 1.0
+    for _ in range(_PILOT_STEPS):
+        moved = step(start, values, size)[0]
+        rate = float(np.mean(np.any(moved != start, axis=1)))
+        size *= math.exp(2.0 * (rate - _WANTED_ACCEPTANCE))
+    points, outside = start, []
+    for _ in range(steps):
+        points, values, zero = step(points, values, size)
+        outside.append(np.mean(zero))
+    return points, values, float(np.mean(outside))
 
 
 def _compare(

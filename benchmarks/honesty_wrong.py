@@ -54,6 +54,22 @@ WRONG: dict[str, Callable[[t.Generator], t.Made]] = {
         t.of(centred_schools, 10),
         t.keep(*(lambda x: (x, x[:, 1] > -0.9))(t.schools_draws(g, 2 * t.COUNT))),
     ),
+    "funnel with a thin neck": lambda g: (
+        t.of(funnel, 10),
+        t.keep(
+            *(lambda x: (x, g.random(len(x)) < (x[:, 0] + 8.0) / 6.0))(
+                t.funnel_draws(g, 10, 2 * t.COUNT)
+            )
+        ),
+    ),
+    "centred schools with few small τ": lambda g: (
+        t.of(centred_schools, 10),
+        t.keep(
+            *(lambda x: (x, g.random(len(x)) < 1.0 / (1.0 + np.exp(-2.0 * (x[:, 1] + 0.9)))))(
+                t.schools_draws(g, 2 * t.COUNT)
+            )
+        ),
+    ),
     "one side cut at 2 sd": lambda g: (
         t.of(t.normal, 3),
         t.keep(*(lambda x: (x, x[:, 0] < 2.0))(g.normal(size=(2 * t.COUNT, 3)))),

@@ -123,6 +123,13 @@ def orbit_words(test: OrbitTest, exact: bool = False) -> str:
             "likely for how few draws are there. Start there too, or use a method that moves "
             "between modes"
         )
+    if kind == "funnel":
+        side = "low" if test.shift > 0.0 else "high"
+        return (
+            f"Biased: {rest} governs how widely others spread, and too few draws are where it is "
+            f"{side}: a funnel was not followed to its end. Train longer, write the model without "
+            "the funnel (effects in units of their scale), or run longer chains"
+        )
     if test.name == "tails" and np.mean(test.ranks > 0.97) < 0.03:
         return (
             "Tails are lacking: the density has mass further out than the draws go, in their own "

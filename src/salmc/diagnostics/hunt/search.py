@@ -42,6 +42,10 @@ _WEIGHT_FACTOR = 1.25
 
 _MOST_DIM = 200
 
+_COMPARED, _MADE_UP = 32, 3.0
+"""Draws beside which errors of single precision at modes are seen; and by how much log p may be too
+high there."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Mode:
@@ -71,6 +75,7 @@ class Hunt:
         climbs, places, particles: starts of climbs, random places, tempered particles.
         width: the region searched, in widths of the draws.
         weighed: whether masses could be compared at all.
+        made_up: modes that single precision sees, and double precision does not.
         evaluations: of the density.
     """
 
@@ -82,6 +87,7 @@ class Hunt:
     particles: int = 0
     width: float = WIDEST
     weighed: bool = False
+    made_up: int = 0
     evaluations: int = 0
 
 
@@ -128,6 +134,7 @@ def hunt(
     found = dataclasses.replace(told, modes=len(regions), weighed=bool(np.isfinite(rate)))
     if found.weighed:
         found = _compare(found, regions, points, rate, error)
+        found = _not_made_up(density, found, points)
     return dataclasses.replace(found, evaluations=density.evaluations - before)
 
 
@@ -209,6 +216,26 @@ def _apart(missed: list[Mode], regions: list[Region]) -> list[Mode]:
         if not any(around[id(other.position)].holds(mode.position[None])[0] for other in kept):
             kept.append(mode)
     return kept
+
+
+def _not_made_up(density: HostDensity, told: Hunt, points: Cloud) -> Hunt:
+    """Without modes that only single precision sees: differences of large numbers, most often."""
+    if not told.missed:
+        return told
+    places = np.concatenate([points[:_COMPARED], [mode.position for mode in told.missed]])
+    exact = density.in_double(places)
+    if exact is None:
+        return told
+    with np.errstate(invalid="ignore"):
+        error = density.values(places) - exact
+    at_draws, at_modes = error[: len(places) - len(told.missed)], error[-len(told.missed) :]
+    usual = np.median(at_draws[np.isfinite(at_draws)]) if np.any(np.isfinite(at_draws)) else 0.0
+    kept = [
+        mode
+        for mode, higher in zip(told.missed, at_modes - usual, strict=True)
+        if higher < _MADE_UP
+    ]
+    return dataclasses.replace(told, missed=tuple(kept), made_up=len(told.missed) - len(kept))
 
 
 def _compare(

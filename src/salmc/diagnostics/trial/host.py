@@ -104,6 +104,22 @@ class HostDensity:
         many = len(points) > _MANY_GRADIENTS and self.effort == MOST_EFFORT
         return self._in_batches(_gradients, points, (self._sizes[0], few) if many else (few,))
 
+    def in_double(self, points: Cloud) -> Numbers | None:
+        """log p in double precision; None where all is, and where the density cannot be."""
+        if jnp.zeros(()).dtype == np.float64:
+            return None
+        # The same places as single precision has them: only the arithmetic is to differ.
+        places = points.astype(np.float32).astype(np.float64)
+        try:
+            with jax.enable_x64(True):
+                program = jax.jit(jax.vmap(self.target.log_density))
+                values = np.asarray(program(jnp.asarray(places, dtype=np.float64)), np.float64)
+        except Exception:
+            # A density that insists on single precision cannot be compared, and need not be.
+            return None
+        self.evaluations += len(places)
+        return values
+
     def _in_batches(self, program: Any, points: Cloud, sizes: tuple[int, ...]) -> np.ndarray:
         done, found = 0, []
         while done < len(points):

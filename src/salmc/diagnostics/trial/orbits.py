@@ -13,6 +13,7 @@ no normalising constant, edges and NaN regions welcome. A sample that is off fai
 
 * lines along coordinates, each given all others: shifted, too narrow, too wide;
 * long lines, and differences of two other draws: modes beyond, and their weights;
+* along funnels, where the spread of some coordinates goes with another one: necks;
 * growing and shrinking about the centre: radii, and tails that the draws lack, however far out;
 * mirrored, flipped and permuted copies: modes that a symmetry maps the draws to.
 
@@ -30,6 +31,7 @@ from scipy import stats
 
 from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.trial.frame import Frame
+from salmc.diagnostics.trial.funnels import funnels
 from salmc.diagnostics.trial.host import LITTLE, HostDensity
 
 _LEVELS = np.array([1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999])
@@ -172,6 +174,12 @@ def _all_copies(
     fine = 1.0 + 0.8 / np.sqrt(2.0 * dim)
     yield _scalings("radius", some(_RADII), frame.centre, fine, _COPIES, generator)
     yield _scalings("tails", some(_FAR), frame.centre, _FAR_GROWTH, _FAR_COPIES, generator)
+    for funnel in () if little else funnels(points):
+        chosen = some(_FAR)
+        place = generator.integers(_COPIES, size=len(chosen))
+        times = np.arange(_COPIES) - place[:, None]
+        moved, log_volume = funnel.copies(chosen, times)
+        yield Copies(f"funnel {names[funnel.scale]}", moved, log_volume * times, place)
     symmetries = _symmetries(frame, names, generator)
     for name, order, image in itertools.islice(symmetries, 2 if little else None):
         yield _twins(name, some(_SYMMETRIC, 40), order, image, generator)

@@ -8,7 +8,6 @@ has other draws than the user thinks, and no test that trusts the density can te
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -82,18 +81,11 @@ def _in_double(
     density: HostDensity, chosen: Cloud, first: Numbers, beside: Cloud, near: Numbers
 ) -> dict[str, float]:
     untold = {"single_error": float("nan"), "lost_share": 0.0}
-    if jnp.zeros(()).dtype == np.float64 or density.effort < 0.05:
+    values = None
+    if density.effort >= 0.05:
+        values = density.in_double(np.concatenate([chosen, beside]))
+    if values is None:
         return untold
-    # The same places as single precision has them: only the arithmetic is to differ.
-    places = np.concatenate([chosen, beside]).astype(np.float32).astype(np.float64)
-    try:
-        with jax.enable_x64(True):
-            program = jax.jit(jax.vmap(density.target.log_density))
-            values = np.asarray(program(jnp.asarray(places, dtype=np.float64)), np.float64)
-    except Exception:
-        # A density that insists on single precision cannot be compared, and need not be.
-        return untold
-    density.evaluations += len(places)
     exact, exact_near = values[: len(chosen)], values[len(chosen) :]
     finite = exact[np.isfinite(exact)]
     if len(finite) < 4:

@@ -48,7 +48,9 @@ def test_no_funnel_where_there_is_none():
 
 def test_copies_are_a_group_of_known_volume():
     points = draws(1, 2000)
-    for funnel in (one for one in funnels(points) if one.scale == 0):
+    found = [one for one in funnels(points) if one.scale == 0]
+    assert {one.weights is None for one in found} == {True, False}  # of both kinds
+    for funnel in found:
         some, one = points[np.abs(points[:, 0]) < 1.0][:3], np.array([[1]])
         twice, log_volume = funnel.copies(some, np.full((3, 1), 2))
         once = funnel.copies(some, np.repeat(one, 3, axis=0))[0][:, 0]

@@ -10,6 +10,11 @@ lead through the whole funnel. They are a group, T_δ T_ε = T_{δ+ε}, as the c
 other coordinates r alone, and their volume is e^{aδ} for each effect: ranks among such copies are
 as exact as any (`orbits`), whatever a and c are. Which coordinates are scales, and of which others,
 is seen in the draws: where log |θ_j − c_j| goes up with s.
+
+Where data hold each effect in a place of its own, that hardly shows; but in the neck all of them,
+and the mean that they have in common, come together, and so are correlated there and not elsewhere.
+Such members close up on their own mean, which the map leaves as it is: the volume is e^{aδ} for
+each of them but one.
 """
 
 from collections.abc import Iterator
@@ -29,29 +34,41 @@ _POWERS = (1.0, 0.5)
 """Of the logarithm of a standard deviation, and of a variance; a third is seen in the draws."""
 
 
+_STEP = 0.5
+"""Between two copies, in standard deviations of the coordinate."""
+
+_NECK, _BOUND, _MORE_BOUND = 0.05, 0.3, 0.15
+"""Share of the draws that are the neck; correlations there, and how far above those elsewhere."""
+
+
 class Funnel(NamedTuple):
     """A coordinate, and those whose spread goes with it."""
 
     scale: int
     members: Int[np.ndarray, " m"]
-    rest: Int[np.ndarray, " r"]
-    weights: Float[np.ndarray, "r_and_one m"]
-    """Of the other coordinates, and of 1, in the centres of the members."""
     power: float
     step: float
     """Of the coordinate, between two copies."""
+    rest: Int[np.ndarray, " r"] = np.zeros(0, int)
+    weights: Float[np.ndarray, "r_and_one m"] | None = None
+    """Of the other coordinates, and of 1, in the centres of the members; None for their mean."""
 
     def copies(self, points: Cloud, times: Int[np.ndarray, "n copies"]) -> tuple[np.ndarray, float]:
         """Points moved by so many steps each, (n, copies, dim); and log volume of one step."""
         moved = np.repeat(points[:, None], times.shape[1], axis=1)
         shift = self.step * times
         moved[:, :, self.scale] += shift
-        centres = _with_one(points[:, self.rest]) @ self.weights
-        spread = (points[:, self.members] - centres)[:, None] * np.exp(self.power * shift)[
-            ..., None
-        ]
-        moved[:, :, self.members] = centres[:, None] + spread
-        return moved, self.power * self.step * len(self.members)
+        if self.weights is None:
+            centres = np.mean(points[:, self.members], axis=1, keepdims=True)
+        else:
+            centres = _with_one(points[:, self.rest]) @ self.weights
+        away = points[:, self.members] - centres
+        # What overflows is so far out that the density is zero there.
+        with np.errstate(over="ignore", invalid="ignore"):
+            growth = np.exp(self.power * shift)[..., None]
+            moved[:, :, self.members] = centres[:, None] + growth * away[:, None]
+        free = len(self.members) - (self.weights is None)
+        return moved, self.power * self.step * free
 
 
 def funnels(points: Cloud) -> Iterator[Funnel]:
@@ -79,7 +96,36 @@ def funnels(points: Cloud) -> Iterator[Funnel]:
             continue
         weights, seen = _centres(points[:, rest], points[:, members], centred)
         for power in (seen, *(np.sign(largest) * power for power in _POWERS)):
-            yield Funnel(scale, members, rest, weights, float(power), 0.5 * variance**0.5)
+            step = _STEP * variance**0.5
+            yield Funnel(scale, members, float(power), step, rest, weights)
+    yield from _closing_up(points)
+
+
+def _closing_up(points: Cloud) -> Iterator[Funnel]:
+    """The coordinate at one end of which most others come together, where there is one."""
+    best, found = 0, None
+    for scale, column in enumerate(points.T):
+        for sign in (1.0, -1.0):
+            signed = sign * column
+            neck, bulk = (signed < np.quantile(signed, _NECK)), (signed > np.median(signed))
+            if min(np.sum(neck), np.sum(bulk)) < 20:
+                continue
+            with np.errstate(invalid="ignore", divide="ignore"):
+                there, elsewhere = (
+                    np.nan_to_num(np.corrcoef(points[rows], rowvar=False)) for rows in (neck, bulk)
+                )
+            bound = (there > _BOUND) & (there - elsewhere > _MORE_BOUND)
+            bound[scale] = bound[:, scale] = False
+            np.fill_diagonal(bound, False)
+            partners = np.sum(bound, axis=1)
+            members = np.flatnonzero(partners >= max(2, _BESIDE_LARGEST * np.max(partners)))
+            count = int(np.sum(bound[np.ix_(members, members)]))
+            if len(members) >= 3 and count > max(best, len(members)):
+                best, found = count, (scale, members, sign)
+    if found is not None:
+        scale, members, sign = found
+        for power in _POWERS:
+            yield Funnel(scale, members, sign * power, _STEP * float(np.std(points[:, scale])))
 
 
 def _centres(rest: Cloud, members: Cloud, scale: np.ndarray) -> tuple[np.ndarray, float]:

@@ -16,6 +16,7 @@ from salmc.diagnostics.hunt import hunt
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import HostDensity
 from salmc.learning.mixture_fit import fit_mixture
+from salmc.learning.work import work
 from salmc.movers.climb import Modes, balance
 from salmc.target import AbstractTarget, Points
 
@@ -27,6 +28,12 @@ _HUNTS, _PARTICLES = 3, 4096
 
 _APART = 10**6
 """Between the seeds of these hunts and those of verdicts."""
+
+
+_EFFORTS = ((1e5, 1.0), (1e6, 0.3), (1e7, 0.06))
+"""Numbers that an evaluation computes, below which so large a share of a whole hunt is made."""
+
+_LEAST_EFFORT = 0.01
 
 
 class Missed(NamedTuple):
@@ -54,7 +61,7 @@ def missed_modes(target: AbstractTarget, cloud: Float[np.ndarray, "n dim"], seed
     """
     dim, evaluations, found = target.dim, 0, []
     if dim <= MOST_DIMENSIONS:
-        density = HostDensity(target, cloud[0])
+        density = HostDensity(target, cloud[0], _effort(target))
         told = hunt(density, cloud, Frame.of(cloud), target.names, seed=_APART + seed)
         found = [mode for mode in (*told.missed, *told.wrong_weights) if mode.share > mode.drawn]
         evaluations = density.evaluations
@@ -65,6 +72,12 @@ def missed_modes(target: AbstractTarget, cloud: Float[np.ndarray, "n dim"], seed
         np.array([mode.share for mode in found]),
         evaluations,
     )
+
+
+def _effort(target: AbstractTarget) -> float:
+    """Of the hunt: by what is counted, not timed, so that a seed means the same every time."""
+    found = work(target)
+    return next((share for most, share in _EFFORTS if found < most), _LEAST_EFFORT)
 
 
 def with_missed_modes(

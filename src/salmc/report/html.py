@@ -9,7 +9,6 @@ import base64
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.colors import to_hex
 
 from salmc.diagnostics.summary import number
@@ -17,6 +16,7 @@ from salmc.diagnostics.verdict import DISCREPANCY_LIMIT
 from salmc.report import dark, style
 from salmc.report.illustrations import Illustration, Illustrations, read_illustrations
 from salmc.report.run_content import shown_table, target_name, training_seconds, untold_warnings
+from salmc.report.templates import templates
 from salmc.sampling.atomic import new_file
 from salmc.sampling.folder import read_json
 
@@ -82,13 +82,7 @@ def render_page(
     verdict = diagnostics.get("verdict") or {}
     found = verdict.get("sentences") or ["Not judged: there are no diagnostics."]
     opening, colon, reasons = found[0].partition(":")
-    environment = Environment(
-        loader=PackageLoader("salmc.report", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates()
     environment.filters["plain"] = _plain
     return environment.get_template("page.html.jinja").render(
         method=settings.get("method"),

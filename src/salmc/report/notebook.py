@@ -8,10 +8,10 @@ computes long: draws that were not judged say how to ask.
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from salmc.diagnostics.summary import Summary, number
 from salmc.diagnostics.verdict import Verdict
+from salmc.report.templates import templates
 from salmc.sampling.draws import Draws
 from salmc.sampling.sampler import Sampler
 
@@ -90,14 +90,7 @@ def sampler_html(sampler: Sampler) -> str:
 
 
 def _render(**content: Any) -> str:
-    environment = Environment(
-        loader=PackageLoader("salmc.report", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("notebook.html.jinja").render(**content)
+    return templates().get_template("notebook.html.jinja").render(**content)
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

@@ -41,10 +41,16 @@ class HostDensity:
         target: in coordinates without bounds.
         evaluations: asked for until now.
 
-    It is made with one point, at which the cost of an evaluation is measured.
+    It is made with one point, at which the cost of an evaluation is measured, unless the effort is
+    given.
     """
 
-    def __init__(self, target: AbstractTarget, somewhere: Float[np.ndarray, " dim"]):
+    def __init__(
+        self,
+        target: AbstractTarget,
+        somewhere: Float[np.ndarray, " dim"],
+        effort: float | None = None,
+    ):
         self.target, self._somewhere = target, somewhere
         self.evaluations = 0
         rows = max(target.size, 1)
@@ -53,7 +59,7 @@ class HostDensity:
         # may take long for each point, so that none is asked for in vain.
         sizes = (most, 128, _LEAST_BATCH) if not target.differentiable else (most,)
         self._sizes = tuple(size for size in sizes if size <= most)
-        self._effort: float | None = None
+        self._effort = effort
 
     @property
     def dim(self) -> int:

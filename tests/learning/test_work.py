@@ -12,7 +12,7 @@ MATRIX = jnp.ones((100, 4))
 
 def scanned(length):
     def log_density(x):
-        return jax.lax.scan(lambda sum, _: (sum + jnp.sum(x), None), 0.0, None, length=length)[0]
+        return jax.lax.scan(lambda y, _: (y + jnp.sum(x), None), 0.0, None, length=length)[0]
 
     return log_density
 

@@ -19,7 +19,6 @@ SLOW = {
     "Metropolis",
     "autocorrelated",
     "box with bounds",
-    "Cauchy 5-d",
     "scales 1e-3 to 1e5",
     "correlation 0.9, 5-d",
     "offset 1e6, sd 100",

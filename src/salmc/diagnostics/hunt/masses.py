@@ -40,6 +40,8 @@ class Region(NamedTuple):
     log_mass: float
     error: float
     """Relative standard error of the mass; infinite where it could not be told."""
+    highest: float = -np.inf
+    """The largest log p that was seen inside."""
 
     def units(self, points: Cloud) -> Cloud:
         """Cloud as N(m, C) has them."""
@@ -131,4 +133,5 @@ def region(
     effective = np.sum(weights) ** 2 / np.sum(weights**2)
     if effective < max(10.0, _LEAST_EFFECTIVE * len(weights)):
         error = np.inf
-    return Region(centre, factor, float(np.log(mean) + top), float(error))
+    highest = float(np.max(values))
+    return Region(centre, factor, float(np.log(mean) + top), float(error), highest)

@@ -36,6 +36,9 @@ _LEAST_SHARE = 0.003
 _ERROR = 0.3
 """Largest relative error of a mass that counts."""
 
+_NO_MODE = 3.0
+"""By how much log p inside a region may exceed that of its centre; climbs end near a mode."""
+
 _LEVEL = 1e-5
 _WEIGHT_FACTOR = 1.25
 """Weights of modes may be off by so much."""
@@ -163,7 +166,10 @@ def _modes(
         factor = mode_factor(density, end, frame.scale)
         if factor is None or not np.all(np.isfinite(factor)):
             continue
-        found.append(region(density, end, factor, generator))
+        place = region(density, end, factor, generator)
+        # A climb that a heavy tail brought to a halt is at no mode: much inside is likelier.
+        if place.highest < values[at] + _NO_MODE:
+            found.append(place)
     return found
 
 

@@ -69,7 +69,7 @@ def test_a_mode_that_draws_lack_is_named_with_its_share(differentiable):
     assert not found.wrong_weights
     wrong = np.where(np.random.default_rng(2).random((3000, 1)) < 0.7, 8.0 + 0.5 * points, points)
     found = hunt(density, wrong, Frame.of(wrong), ("x0", "x1"))
-    assert found.wrong_weights
+    assert 1 <= len(found.wrong_weights) <= 2
     # The share of all mass, whichever of the modes the draws have too many of.
     truths = {0.0: 0.9 * 2 / 3, 8.0: 0.9 / 3}
     for mode in found.wrong_weights:

@@ -41,7 +41,9 @@ class Region(NamedTuple):
     error: float
     """Relative standard error of the mass; infinite where it could not be told."""
     highest: float = -np.inf
-    """The largest log p that was seen inside."""
+    """The largest log p that was seen inside,"""
+    summit: Float[np.ndarray, " dim"] | None = None
+    """and where."""
 
     def units(self, points: Cloud) -> Cloud:
         """Cloud as N(m, C) has them."""
@@ -120,7 +122,8 @@ def region(
     dim = len(centre)
     noise = generator.normal(size=(density.share_of(_SAMPLES, 200), dim))
     inside = np.sum(noise**2, axis=1) <= _radius_squared(dim)
-    values = density.values(centre + noise[inside] @ factor.T)
+    places = centre + noise[inside] @ factor.T
+    values = density.values(places)
     log_weights = values + 0.5 * np.sum(noise[inside] ** 2, axis=1)
     log_weights += 0.5 * dim * np.log(2.0 * np.pi) + np.linalg.slogdet(factor)[1]
     if not np.any(np.isfinite(log_weights)):
@@ -133,5 +136,6 @@ def region(
     effective = np.sum(weights) ** 2 / np.sum(weights**2)
     if effective < max(10.0, _LEAST_EFFECTIVE * len(weights)):
         error = np.inf
-    highest = float(np.max(values))
-    return Region(centre, factor, float(np.log(mean) + top), float(error), highest)
+    best = int(np.argmax(np.where(np.isnan(values), -np.inf, values)))
+    log_mass = float(np.log(mean) + top)
+    return Region(centre, factor, log_mass, float(error), float(values[best]), places[best])

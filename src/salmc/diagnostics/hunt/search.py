@@ -36,8 +36,9 @@ _LEAST_SHARE = 0.003
 _ERROR = 0.3
 """Largest relative error of a mass that counts."""
 
-_NO_MODE = 3.0
-"""By how much log p inside a region may exceed that of its centre; climbs end near a mode."""
+_ARRIVED, _FURTHER = 0.5, 8
+"""By how much log p inside a region may exceed that of its centre; and how often, where it does,
+the region moves to the highest place in it."""
 
 _LEVEL = 1e-5
 _WEIGHT_FACTOR = 1.25
@@ -159,18 +160,36 @@ def _modes(
     for at in np.argsort(-values):
         if len(found) >= density.share_of(_MOST_MODES, 4):
             break
-        end = ends[at]
-        near = (np.sqrt(np.mean(known.units(end[None]) ** 2)) < _SAME for known in found)
-        if any(near):
-            continue
-        factor = mode_factor(density, end, frame.scale)
-        if factor is None or not np.all(np.isfinite(factor)):
-            continue
-        place = region(density, end, factor, generator)
-        # A climb that a heavy tail brought to a halt is at no mode: much inside is likelier.
-        if place.highest < values[at] + _NO_MODE:
+        place = _around(density, ends[at], values[at], found, frame, generator)
+        if place is not None:
             found.append(place)
     return found
+
+
+def _around(
+    density: HostDensity,
+    end: np.ndarray,
+    value: float,
+    known: list[Region],
+    frame: Frame,
+    generator: np.random.Generator,
+) -> Region | None:
+    """The region around the mode that a climb came near to; None for one that is known, or none.
+
+    A climb may end before it arrives: without a gradient it is slow, and heavy tails, where the
+    slope is all but level, bring it to a halt. What is drawn to weigh the region shows it.
+    """
+    for _ in range(_FURTHER):
+        if any(np.sqrt(np.mean(place.units(end[None]) ** 2)) < _SAME for place in known):
+            return None
+        factor = mode_factor(density, end, frame.scale)
+        if factor is None or not np.all(np.isfinite(factor)):
+            return None
+        place = region(density, end, factor, generator)
+        if place.summit is None or place.highest < value + _ARRIVED:
+            return place
+        end, value = place.summit, place.highest
+    return None
 
 
 def _draws_for_mass(
@@ -214,11 +233,11 @@ def _draws_for_mass(
     return float(rates[middle]), float(precisions[middle] ** -0.5)
 
 
-def _apart(missed: list[Mode], regions: list[Region]) -> list[Mode]:
+def _apart(found: list[Mode], regions: list[Region]) -> list[Mode]:
     """The heaviest first, each but once: climbs without a gradient end all around a mode."""
     kept: list[Mode] = []
     around = {id(place.centre): place for place in regions}
-    for mode in sorted(missed, key=lambda mode: -mode.share):
+    for mode in sorted(found, key=lambda mode: -mode.share):
         if not any(around[id(other.position)].holds(mode.position[None])[0] for other in kept):
             kept.append(mode)
     return kept
@@ -269,6 +288,6 @@ def _compare(
             (missed if mode.drawn < 0.1 * share else wrong).append(mode)
         elif too_many < _LEVEL and held > 2 * _LEAST_DRAWS:
             wrong.append(mode)
-    missed = _apart(missed, modes)
+    missed, wrong = _apart(missed, modes), _apart(wrong, modes)
     wrong.sort(key=lambda mode: -abs(np.log((mode.drawn + 1e-9) / mode.share)))
     return dataclasses.replace(told, missed=tuple(missed), wrong_weights=tuple(wrong))

@@ -10,7 +10,7 @@ import xarray
 
 import salmc.kernels
 from command import call
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.sampling.folder import open_run
 from salmc.sampling.sampler import Sampler
 from salmc.target import Target

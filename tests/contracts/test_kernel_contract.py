@@ -14,7 +14,7 @@ import pytest
 
 import salmc.kernels
 from salmc.kernels.base import TRAININGS, AbstractKernel
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.sampling.chains import Transition
 from salmc.target import Target
 from simple_kernels import SIMPLE

@@ -8,7 +8,7 @@ import pytest
 import salmc
 from salmc.errors import ArgumentError
 from salmc.kernels import MLPKernel
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.learning import default_settings, sal_mc
 from salmc.learning.fit import choose_mover
 from salmc.learning.review import lost_points, review

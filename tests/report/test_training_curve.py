@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.report import run_pictures, style, training
 from salmc.sampling.draws import Draws
 from salmc.sampling.sampler import Sampler

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.sampling.executor import Block, InTurn, Threads, group_count
 from salmc.sampling.sampler import Sampler
 from salmc.target import Target

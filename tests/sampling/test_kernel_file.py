@@ -11,7 +11,7 @@ import pytest
 
 import salmc.kernels
 from salmc.errors import ArgumentError, OutputError, TargetError
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.sampling import kernel_file
 from salmc.sampling.sampler import Sampler
 from salmc.sampling.saved import load

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from salmc.errors import ArgumentError, TargetError
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.progress import AbstractReporter
 from salmc.sampling.sampler import Sampler
 from salmc.target import Target

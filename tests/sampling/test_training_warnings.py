@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from salmc import kernels
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.sampling.sampler import Sampler
 from salmc.sampling.saved import load
 from salmc.targets import Gaussian

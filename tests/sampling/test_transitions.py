@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.sampling.draws import Tally
 from salmc.sampling.executor import Block, block_length
 from salmc.sampling.sampler import Sampler

@@ -13,9 +13,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 from salmc import checks
 from salmc.errors import OutputError
 from salmc.kernels.image import PAPER_VARIANCE, AbstractImageKernel
-from salmc.kernels.layers import numpy_generator
+from salmc.kernels.layers import Whitening, numpy_generator
 from salmc.kernels.noise import step_noise
-from salmc.kernels.whitening import Whitening
 from salmc.programs import compiled
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.archive import damaged, require

@@ -13,10 +13,10 @@ from salmc.kernels.conv import ConvKernel
 from salmc.kernels.flow import FlowKernel
 from salmc.kernels.image import AbstractImageKernel
 from salmc.kernels.image_mlp import ImageMLPKernel
+from salmc.kernels.layers import Whitening
 from salmc.kernels.mixture import MixtureKernel
 from salmc.kernels.mlp import MLPKernel
 from salmc.kernels.nice import NICEKernel
-from salmc.kernels.whitening import Whitening
 
 KERNELS: dict[str, type[AbstractKernel]] = {
     kernel.name: kernel for kernel in (FlowKernel, MixtureKernel, NICEKernel, MLPKernel)

@@ -14,9 +14,9 @@ not to a batch. What a kernel can do, it states, and nobody asks for its class o
     training      which of `TRAININGS` suits it
     calibrated    an affine map of its output may be set after training
 
-Kernels live in whitened coordinates (see `whitening`): a trained kernel is bound to its whitening
-and its target by a `Sampler`. Weights are array fields of the module, so that any number of trained
-kernels of one shape share one compiled trace.
+Kernels live in whitened coordinates (see `layers.Whitening`): a trained kernel is bound to its
+whitening and its target by a `Sampler`. Weights are array fields of the module, so that any number
+of trained kernels of one shape share one compiled trace.
 
 A kernel is saved as its `description` and its array leaves in tree order (see
 `salmc.sampling.kernel_file`): `from_description` must give a kernel of the same tree and shapes.

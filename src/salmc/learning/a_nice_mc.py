@@ -30,7 +30,7 @@ from jaxtyping import PRNGKeyArray
 
 from salmc import checks
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.learning.learner import Learner, find_kernel
 from salmc.learning.method import TrainingState, first_state
 from salmc.learning.nice_settings import NICESettings, nice_settings

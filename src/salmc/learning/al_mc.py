@@ -16,7 +16,7 @@ import numpy as np
 
 from salmc import checks
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.learning.critic import Critic
 from salmc.learning.engine import Record
 from salmc.learning.learner import Learner, find_kernel, learning_settings

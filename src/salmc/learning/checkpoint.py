@@ -18,7 +18,7 @@ import numpy as np
 from salmc.bounds import Bounds
 from salmc.errors import OutputError
 from salmc.json_values import plain
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.learning.engine import Record
 from salmc.sampling.archive import numbers, open_archive, real, require, to_array, words
 from salmc.sampling.atomic import final_place, new_file, output_errors

@@ -12,8 +12,8 @@ import numpy as np
 
 from salmc import checks
 from salmc.bounds import Bounds, Unbounded
+from salmc.kernels.layers import Whitening
 from salmc.kernels.mixture import MixtureKernel
-from salmc.kernels.whitening import Whitening
 from salmc.learning.adaptive_mixture import FRUGAL, Adaptation, Effort
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.hunted import missed_modes

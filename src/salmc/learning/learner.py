@@ -21,7 +21,7 @@ from salmc.bounds import Unbounded
 from salmc.errors import ArgumentError
 from salmc.kernels import KERNELS
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.learning.calibration import calibrated
 from salmc.learning.checkpoint import Checkpoint, Restored
 from salmc.learning.engine import Record, advance_chunk, traced, train

@@ -26,8 +26,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
+from salmc.kernels.layers import Whitening
 from salmc.kernels.noise import normal
-from salmc.kernels.whitening import Whitening
 from salmc.learning.method import (
     AbstractMethod,
     StepResult,

@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
+from salmc.kernels.layers import Whitening
 from salmc.kernels.noise import local_noise, log_q, normal
-from salmc.kernels.whitening import Whitening
 from salmc.metropolis import log_ratio, taken
 from salmc.movers.base import AbstractMover, AbstractState
 from salmc.movers.evolution import evolution_move

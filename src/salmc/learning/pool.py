@@ -19,12 +19,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
 from salmc.bounds import Bounds, Unbounded
+from salmc.diagnostics.trial.funnels import Funnel, as_wide, follow, funnels
 from salmc.errors import TargetError
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.learning.hunted import with_missed_modes
 from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
 from salmc.movers import MOVERS, TemperedSMC
@@ -35,12 +36,10 @@ from salmc.movers.cover import Location, find_cover, find_edges, widened
 from salmc.movers.evolution import evolve
 from salmc.movers.nuts import NUTS
 from salmc.movers.start import find_start, find_support
-from salmc.movers.tempered_smc import TemperedSMCState
+from salmc.movers.tempered_smc import MOST_ROUNDS, merge, temper
 from salmc.programs import compiled
 from salmc.target import AbstractTarget, Points
 
-_ROUNDS_AT_TARGET = 2
-_MOST_ROUNDS = 200
 _MOST_RUNS = 8
 _CLIMBS = 8
 """From the pool's most likely particles, as many from any of them, and four times that from the
@@ -49,6 +48,9 @@ start, which is wide."""
 _LESS = 0.3
 """Estimates of log ∫ p differ by about so much from run to run."""
 _SETTLING_SWEEPS = 50
+_MOST_TURNS, _TURNS_BACK = 24, 3
+"""Through funnels: until the pool is as wide there as some turns before."""
+
 _FEWEST = 4
 """Fewer different particles than this show no shape to learn."""
 
@@ -177,12 +179,12 @@ def _tempered(
         location = Location.of(start)
     seconds = {"start": time.perf_counter() - clock}
     clock = time.perf_counter()
-    jax.block_until_ready(_temper(mover, keys[1], start, jnp.array(0)))
+    jax.block_until_ready(temper(mover, keys[1], start, jnp.array(0)))
     seconds["compile"] = time.perf_counter() - clock
     clock, runs, best, points = time.perf_counter(), [], -np.inf, start
     for number in range(_MOST_RUNS):
         key = jax.random.fold_in(keys[1], number)
-        runs.append(_temper(mover, key, points, jnp.array(_MOST_ROUNDS)))
+        runs.append(temper(mover, key, points, jnp.array(MOST_ROUNDS)))
         evidence = float(runs[-1].log_evidence)
         # A wider Gaussian that finds less has lost what a narrower one had.
         if not evidence > best - _LESS:
@@ -193,12 +195,13 @@ def _tempered(
             break
         location = wider
         points = location.sample(jax.random.fold_in(keys[2], number), count)
-    merged, beta = _merged(runs), min(float(run.beta) for run in runs)
+    merged, beta = merge(runs), min(float(run.beta) for run in runs)
     if target.dim <= MANY_DIMENSIONS and can_climb(target):
         merged = _balanced(target, keys[3], start, *merged)
+        merged = _through_funnels(target, keys[3], *merged)
     seconds["mover"] = time.perf_counter() - clock
     told = (
-        f"Tempered SMC reached β = {beta:.3g} of 1 in {_MOST_ROUNDS} rounds: the pool may be too "
+        f"Tempered SMC reached β = {beta:.3g} of 1 in {MOST_ROUNDS} rounds: the pool may be too "
         "wide. Check the scale of the log density, or use another mover.",
     )
     return *merged, start, seconds, told if beta < 1.0 else ()
@@ -223,41 +226,36 @@ def _balanced(
     return with_missed_modes(target, key, points, values)
 
 
-def _merged(runs: list[Any]) -> tuple[Points, Float[Array, " n"]]:
-    """Of several runs, from each as many particles as its estimate of ∫ p has of their sum."""
-    if len(runs) == 1:
-        return runs[0].particles, runs[0].log_density
-    evidence = np.array([float(run.log_evidence) for run in runs])
-    evidence = np.where(np.isnan(evidence), -np.inf, evidence)
-    count, known = len(runs[0].particles), np.max(evidence) > -np.inf
-    weights = np.exp(evidence - np.max(evidence)) if known else np.ones(len(runs))
-    last = np.round(count * np.cumsum(weights) / np.sum(weights)).astype(int)
-    which = np.searchsorted(last, np.random.default_rng(0).permutation(count), side="right")
-    points = np.stack([np.asarray(run.particles) for run in runs])
-    values = np.stack([np.asarray(run.log_density) for run in runs])
-    rows = np.arange(count)
-    return jnp.asarray(points[which, rows]), jnp.asarray(values[which, rows])
+def _through_funnels(
+    target: AbstractTarget, key: PRNGKeyArray, points: Points, values: Float[Array, " n"]
+) -> tuple[Points, Float[Array, " n"]]:
+    """Moves along the funnels that a pool shows, and settling, in turns, until none has an effect.
 
-
-@compiled
-def _temper(
-    mover: TemperedSMC, key: PRNGKeyArray, start: Points, most: Int[Array, ""]
-) -> TemperedSMCState:
-    """Steps until β = 1 and two more; at most `most`, which is traced."""
-    init_key, step_key = jax.random.split(key)
-
-    def unfinished(carry: tuple[Array, Array, object]) -> Array:
-        i, at_target, _ = carry
-        return (i < most) & (at_target < _ROUNDS_AT_TARGET)
-
-    def body(carry: tuple) -> tuple:
-        i, at_target, state = carry
-        at_target = at_target + (state.beta >= 1.0)
-        state, _ = mover.step(jax.random.fold_in(step_key, i), state)
-        return i + 1, at_target, state
-
-    zero = jnp.zeros((), dtype=int)
-    return jax.lax.while_loop(unfinished, body, (zero, zero, mover.init(init_key, start)))[2]
+    Tempering by steps in straight lines ends before the neck of a funnel.
+    """
+    found: list[Funnel] = []
+    clouds: list[np.ndarray] = []
+    for number in range(_MOST_TURNS):
+        one = jax.random.fold_in(key, number)
+        generator = np.random.default_rng(int(jax.random.bits(one)))
+        cloud = np.asarray(points, np.float64)
+        # Half-way through a neck, a pool may not show it for a while.
+        found = list(funnels(cloud[generator.permutation(len(cloud))])) or found
+        if not found:
+            break
+        moved, new = follow(
+            found,
+            cloud,
+            np.asarray(values, np.float64),
+            lambda where: np.asarray(log_densities(target, jnp.asarray(where, dtype=float))),
+            generator,
+        )
+        points, values = jnp.asarray(moved, dtype=float), jnp.asarray(new, dtype=float)
+        points, values = jax.block_until_ready(_settle(target, one, points, values))
+        clouds = [*clouds, cloud][-_TURNS_BACK:]
+        if len(clouds) == _TURNS_BACK and as_wide(found, clouds[0], np.asarray(points)):
+            break
+    return points, values
 
 
 @compiled

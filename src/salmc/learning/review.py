@@ -30,8 +30,8 @@ from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.ksd import ksd_squared
 from salmc.diagnostics.verdict import DISCREPANCY_LIMIT, DOUBT
 from salmc.kernels.base import AbstractKernel
+from salmc.kernels.layers import Whitening
 from salmc.kernels.noise import normal
-from salmc.kernels.whitening import Whitening
 from salmc.programs import RUNTIME_ERRORS, compiled, failure
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget, Points

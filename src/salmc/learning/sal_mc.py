@@ -21,8 +21,7 @@ from jaxtyping import PRNGKeyArray
 
 from salmc import checks
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.layers import numpy_generator
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening, numpy_generator
 from salmc.learning.critic import Critic
 from salmc.learning.learner import Learner, find_kernel, learning_settings
 from salmc.learning.method import TrainingState, first_state

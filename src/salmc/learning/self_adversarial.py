@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.learning import objective, particles
 from salmc.learning.method import (
     AbstractMethod,
@@ -295,6 +295,7 @@ class SelfAdversarial(AbstractMethod):
         return with_memory(state, quantiles=particles.quantiles(state.memory.points))
 
     def goes_on(self, state: TrainingState, courses: int) -> bool:
-        """While the pool has not settled: what the kernel learns from is not yet the target."""
-        more = self.moves_in_latent_space and courses < self.settings.courses
-        return more and particles.drift(state.memory) > _SETTLED
+        """While the pool is not yet the target, or the kernel not yet like the pool."""
+        pool, more = state.memory, courses < self.settings.courses
+        unsettled = particles.drift(pool) > _SETTLED or float(pool.acceptance) < _ENOUGH_ACCEPTED
+        return more and self.moves_in_latent_space and unsettled

@@ -11,16 +11,21 @@ Reference: Del Moral, Doucet and Jasra, "Sequential Monte Carlo samplers", 2006.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, setting, spread
 from salmc.movers.evolution import evolve
+from salmc.programs import compiled
 from salmc.target import AbstractTarget, Points
 
+MOST_ROUNDS = 200
+_ROUNDS_AT_TARGET = 2
 _LEAST_RAISE = 1e-14
 
 _ACCEPTED_EACH = 0.25
@@ -174,3 +179,40 @@ def systematic(key: PRNGKeyArray, log_weights: Float[Array, " n"]) -> Int[Array,
     marks = (jnp.arange(count) + jax.random.uniform(key)) / count * cumulative[-1]
     chosen = jnp.searchsorted(cumulative, marks).clip(0, count - 1)
     return jnp.concatenate([chosen[::2], chosen[1::2]])
+
+
+@compiled
+def temper(
+    mover: TemperedSMC, key: PRNGKeyArray, start: Points, most: Int[Array, ""]
+) -> TemperedSMCState:
+    """Steps until β = 1 and two more; at most `most`, which is traced."""
+    init_key, step_key = jax.random.split(key)
+
+    def unfinished(carry: tuple[Array, Array, object]) -> Array:
+        i, at_target, _ = carry
+        return (i < most) & (at_target < _ROUNDS_AT_TARGET)
+
+    def body(carry: tuple) -> tuple:
+        i, at_target, state = carry
+        at_target = at_target + (state.beta >= 1.0)
+        state, _ = mover.step(jax.random.fold_in(step_key, i), state)
+        return i + 1, at_target, state
+
+    zero = jnp.zeros((), dtype=int)
+    return jax.lax.while_loop(unfinished, body, (zero, zero, mover.init(init_key, start)))[2]
+
+
+def merge(runs: Sequence[TemperedSMCState]) -> tuple[Points, Float[Array, " n"]]:
+    """Of several runs, from each as many particles as its estimate of ∫ p has of their sum."""
+    if len(runs) == 1:
+        return runs[0].particles, runs[0].log_density
+    evidence = np.array([float(run.log_evidence) for run in runs])
+    evidence = np.where(np.isnan(evidence), -np.inf, evidence)
+    count, known = len(runs[0].particles), np.max(evidence) > -np.inf
+    weights = np.exp(evidence - np.max(evidence)) if known else np.ones(len(runs))
+    last = np.round(count * np.cumsum(weights) / np.sum(weights)).astype(int)
+    which = np.searchsorted(last, np.random.default_rng(0).permutation(count), side="right")
+    points = np.stack([np.asarray(run.particles) for run in runs])
+    values = np.stack([np.asarray(run.log_density) for run in runs])
+    rows = np.arange(count)
+    return jnp.asarray(points[which, rows]), jnp.asarray(values[which, rows])

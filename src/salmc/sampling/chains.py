@@ -32,8 +32,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
+from salmc.kernels.layers import Whitening
 from salmc.kernels.noise import log_q, step_keys, step_noise
-from salmc.kernels.whitening import Whitening
 from salmc.metropolis import log_ratio, taken
 from salmc.target import AbstractTarget, Point, Points
 

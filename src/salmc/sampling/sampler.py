@@ -15,7 +15,7 @@ from jaxtyping import PRNGKeyArray
 from salmc import checks
 from salmc.errors import TargetError
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.programs import RUNTIME_ERRORS, compiled, failure, nothing_left
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.chains import ChainState, Transition

@@ -11,7 +11,7 @@ import numpy as np
 from salmc.bounds import Bounds, Unbounded
 from salmc.errors import OutputError
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.whitening import Whitening
+from salmc.kernels.layers import Whitening
 from salmc.sampling.archive import damaged, numbers, real, require, whole, words
 from salmc.sampling.kernel_file import read_kernel, write_kernel
 from salmc.sampling.sampler import Sampler

@@ -46,7 +46,9 @@ def _by_gradient(
     eye = np.eye(dim)
 
     def slopes(y: Cloud) -> Cloud:
-        found = (density.gradients(frame.outward(y)) * frame.scale) @ frame.factor
+        # Far out a gradient may overflow, or not be defined: such a climber stays where it is.
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = (density.gradients(frame.outward(y)) * frame.scale) @ frame.factor
         return np.where(np.all(np.isfinite(found), axis=1, keepdims=True), found, 0.0)
 
     slope = slopes(y)
@@ -62,7 +64,7 @@ def _by_gradient(
         uphill = np.sum(step * slope[at], axis=1)
         step = np.where((uphill > 0.0)[:, None], step, slope[at])
         longest = 10.0 * (np.sqrt(dim) + np.linalg.norm(y[at], axis=1))
-        step *= np.minimum(1.0, longest / (1e-300 + np.linalg.norm(step, axis=1)))[:, None]
+        step *= (longest / np.maximum(longest, np.linalg.norm(step, axis=1)))[:, None]
         gain = np.sum(step * slope[at], axis=1)
         new, new_values = _line_search(density, frame, y[at], values[at], step, gain)
         moved = new_values > values[at]

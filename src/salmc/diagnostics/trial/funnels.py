@@ -15,15 +15,21 @@ Where data hold each effect in a place of its own, that hardly shows; but in the
 and the mean that they have in common, come together, and so are correlated there and not elsewhere.
 Such members close up on their own mean, which the map leaves as it is: the volume is e^{aδ} for
 each of them but one.
+
+With a random δ the same maps are exact moves of particles (`follow`), accepted with probability
+
+    min{1, p(T_δ x) |det ∂T_δ/∂x| / p(x)},
+
+which carry a pool through a neck that no step in straight lines comes through.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 
-from salmc.diagnostics.point_sets import Cloud
+from salmc.diagnostics.point_sets import Cloud, Numbers
 
 _POINTS, _FEWEST = 4000, 400
 _LEAST_CORRELATION, _BESIDE_LARGEST = 0.12, 0.5
@@ -40,6 +46,12 @@ _STEP = 0.5
 _NECK, _BOUND, _MORE_BOUND = 0.05, 0.3, 0.15
 """Share of the draws that are the neck; correlations there, and how far above those elsewhere."""
 
+_FOLLOWED, _SHORTEST, _LONGEST = 12, 0.1, 4.0
+"""How often each funnel is followed at a time; and by how many steps, normal with such scales."""
+
+_TAILS, _MOST_ERRORS = (0.01, 0.05, 0.25), 3.0
+"""Shares of the particles in a tail, and by how many standard errors they may differ."""
+
 
 class Funnel(NamedTuple):
     """A coordinate, and those whose spread goes with it."""
@@ -53,7 +65,7 @@ class Funnel(NamedTuple):
     weights: Float[np.ndarray, "r_and_one m"] | None = None
     """Of the other coordinates, and of 1, in the centres of the members; None for their mean."""
 
-    def copies(self, points: Cloud, times: Int[np.ndarray, "n copies"]) -> tuple[np.ndarray, float]:
+    def copies(self, points: Cloud, times: Num[np.ndarray, "n copies"]) -> tuple[np.ndarray, float]:
         """Points moved by so many steps each, (n, copies, dim); and log volume of one step."""
         moved = np.repeat(points[:, None], times.shape[1], axis=1)
         shift = self.step * times
@@ -99,6 +111,49 @@ def funnels(points: Cloud) -> Iterator[Funnel]:
             step = _STEP * variance**0.5
             yield Funnel(scale, members, float(power), step, rest, weights)
     yield from _closing_up(points)
+
+
+def follow(
+    found: Sequence[Funnel],
+    points: Cloud,
+    values: Numbers,
+    log_densities: Callable[[Cloud], Numbers],
+    generator: np.random.Generator,
+) -> tuple[Cloud, Numbers]:
+    """Move particles along funnels by exact Metropolis steps.
+
+    Args:
+        found: funnels, seen in any draws: whatever they are, the steps are exact.
+        points, values: particles, and log p there.
+        log_densities: log p of n points, −inf where it is not defined.
+        generator: of all random choices.
+    """
+    for _ in range(_FOLLOWED):
+        for funnel in found:
+            size = _SHORTEST * (_LONGEST / _SHORTEST) ** generator.random()
+            times = size * generator.normal(size=len(points))
+            moved, log_volume = funnel.copies(points, times[:, None])
+            proposals = moved[:, 0]
+            there = log_densities(proposals)
+            with np.errstate(invalid="ignore"):
+                gain = there - values + log_volume * times
+            threshold = np.log1p(-generator.random(len(points)))
+            accepted = (there > -np.inf) & (threshold <= gain)
+            points = np.where(accepted[:, None], proposals, points)
+            values = np.where(accepted, there, values)
+    return points, values
+
+
+def as_wide(found: Sequence[Funnel], before: Cloud, after: Cloud) -> bool:
+    """Whether about as many particles as before are in the tails of the funnels' scales."""
+    for column in {funnel.scale for funnel in found}:
+        for share in _TAILS:
+            low, high = np.quantile(before[:, column], (share, 1.0 - share))
+            beyond = np.array([np.mean(after[:, column] < low), np.mean(after[:, column] > high)])
+            error = np.sqrt(share * (1.0 - share) / len(after))
+            if np.any(np.abs(beyond - share) > _MOST_ERRORS * error):
+                return False
+    return True
 
 
 def _closing_up(points: Cloud) -> Iterator[Funnel]:

@@ -1,4 +1,6 @@
-"""Bounded coordinates: the same target where all of R^d is allowed, by a smooth map of each.
+"""Other coordinates for a target: all of R^d is allowed there, and funnels are straight.
+
+Bounds go by a smooth map of each coordinate,
 
     a < x         x = a + eʸ                 dx/dy = eʸ
     x < b         x = b − eʸ                 dx/dy = eʸ
@@ -7,7 +9,8 @@
 
     log p_Y(y) = log p_X(x(y)) + Σ log |dx/dy|
 
-Movers and kernels know y alone; `outward` undoes the map for all that people see.
+and before them come the maps that straighten funnels (`straight`), where a pool showed any. Movers
+and kernels know y alone; `outward` undoes the maps for all that people see.
 """
 
 from typing import Any
@@ -19,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from salmc import checks
+from salmc.straight import Straight
 from salmc.target import AbstractTarget, Point, Points, Scalar, zero_where_invalid
 
 _INSIDE = 1e-6
@@ -54,6 +58,11 @@ class Bounds(eqx.Module):
             checks.fail("bounds", "such that each lower one is below its upper one", bounds)
         return cls(jnp.asarray(lower, dtype=float), jnp.asarray(upper, dtype=float))
 
+    @classmethod
+    def none(cls, dim: int) -> "Bounds":
+        """All of R^d."""
+        return cls(jnp.full(dim, -jnp.inf, dtype=float), jnp.full(dim, jnp.inf, dtype=float))
+
     def contain(self, x: Float[Array, "*n dim"]) -> Bool[Array, "*n"]:
         """Whether points lie within, edges excluded."""
         return jnp.all((x > self.lower) & (x < self.upper), axis=-1)
@@ -88,29 +97,37 @@ class Bounds(eqx.Module):
 
 
 class Unbounded(AbstractTarget):
-    """A bounded target in the coordinates y, in which nothing is bounded."""
+    """A target in the coordinates y, in which nothing is bounded, and funnels may be straight."""
 
     inner: AbstractTarget
     """As the user knows it."""
     bounds: Bounds
+    straight: Straight | None
     dim: int = eqx.field(static=True)
     name: str = eqx.field(static=True)
 
-    def __init__(self, outer: AbstractTarget, bounds: Bounds):
-        self.inner, self.bounds = outer, bounds
+    def __init__(self, outer: AbstractTarget, bounds: Bounds, straight: Straight | None = None):
+        self.inner, self.bounds, self.straight = outer, bounds, straight
         self.dim, self.name = outer.dim, outer.name
+
+    @classmethod
+    def with_straight(cls, target: AbstractTarget, straight: Straight) -> "Unbounded":
+        """A target, bounded or not, in coordinates in which its funnels are straight."""
+        bounds = target.bounds if isinstance(target, Unbounded) else Bounds.none(target.dim)
+        return cls(target.outer, bounds, straight)
 
     @property
     def outer(self) -> AbstractTarget:
         return self.inner
 
     def log_density(self, x: Point) -> Scalar:
-        inside, log_slope = self.bounds.outward(x)
-        return self.outer.log_density(inside) + log_slope
+        inside, log_slope, kept = self._outward(x)
+        return jnp.where(kept, self.outer.log_density(inside) + log_slope, -jnp.inf)
 
     def log_densities(self, points: Points) -> Float[Array, " n"]:
-        inside, log_slope = self.bounds.outward(points)
-        return zero_where_invalid(self.outer.log_densities(inside) + log_slope)
+        inside, log_slope, kept = self._outward(points)
+        found = zero_where_invalid(self.outer.log_densities(inside) + log_slope)
+        return jnp.where(kept, found, -jnp.inf)
 
     @property
     def size(self) -> int:
@@ -121,11 +138,11 @@ class Unbounded(AbstractTarget):
         return self.outer.differentiable
 
     def minibatch(self, key: PRNGKeyArray) -> "Unbounded":
-        return Unbounded(self.outer.minibatch(key), self.bounds)
+        return Unbounded(self.outer.minibatch(key), self.bounds, self.straight)
 
     @property
     def start(self) -> Points | None:
-        return None if self.outer.start is None else self.bounds.inward(self.outer.start)
+        return None if self.outer.start is None else self.inward(self.outer.start)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -134,11 +151,20 @@ class Unbounded(AbstractTarget):
     def outward(
         self, points: Float[Array, "*n dim"], log_density: Float[Array, "*n"]
     ) -> tuple[Float[Array, "*n dim"], Float[Array, "*n"]]:
-        inside, log_slope = self.bounds.outward(points)
+        inside, log_slope, _ = self._outward(points)
         return inside, log_density - log_slope
 
     def inward(self, points: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
-        return self.bounds.inward(points)
+        points = self.bounds.inward(points)
+        return points if self.straight is None else self.straight.inward(points)
+
+    def _outward(self, y: Float[Array, "*n dim"]) -> tuple[Array, Array, Array | bool]:
+        """x, log |∂x/∂y|, and whether x can be told from its neighbours."""
+        if self.straight is None:
+            return *self.bounds.outward(y), True
+        y, log_slope, kept = self.straight.outward(y)
+        x, more = self.bounds.outward(y)
+        return x, log_slope + more, kept
 
 
 def _log_logistic(y: Float[Array, "..."]) -> Float[Array, "..."]:

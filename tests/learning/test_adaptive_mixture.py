@@ -73,12 +73,26 @@ def test_two_distant_modes_keep_their_weights():
     assert found.settled
 
 
-def test_a_funnel_is_not_taken_for_a_mixture():
-    def funnel(x):
-        return -(x[0] ** 2) / 18 - 0.5 * jnp.sum(x[1:] ** 2) * jnp.exp(-x[0]) - 2.0 * x[0]
+def funnel(x):
+    """x₀ ~ N(0, 3²), four others N(0, exp x₀)."""
+    return -(x[0] ** 2) / 18 - 0.5 * jnp.sum(x[1:] ** 2) * jnp.exp(-x[0]) - 2.0 * x[0]
 
-    found = adapted(funnel, 5, LITTLE._replace(repairs=1))
-    assert not found.settled or found.efficiency < 0.25
+
+@pytest.mark.parametrize("turns", [0, 4])
+def test_a_mixture_settles_on_a_funnel_only_where_it_has_its_neck(turns):
+    found = adapted(funnel, 5, LITTLE._replace(repairs=1, turns=turns))
+    if found.settled and found.efficiency > 0.25:
+        rows = found.archive.resampled(found.generator, 4000)
+        quantiles = np.quantile(found.archive.points[rows, 0], [0.05, 0.5, 0.95])
+        assert quantiles == pytest.approx([-4.93, 0.0, 4.93], abs=0.7)
+
+
+def test_a_funnel_is_a_mixture_once_it_is_straight():
+    answer = first_answer(target(funnel, 5))
+    assert answer.usable
+    assert answer.efficiency > 0.6
+    scale = answer.sampler.pool[:, 0]
+    assert np.quantile(scale, [0.05, 0.5, 0.95]) == pytest.approx([-4.93, 0.0, 4.93], abs=0.5)
 
 
 def test_a_narrow_mode_beside_a_wide_one_is_found():

@@ -12,7 +12,6 @@ import pytest
 import salmc.kernels
 from salmc.errors import ArgumentError, OutputError, TargetError
 from salmc.kernels.layers import Whitening
-from salmc.sampling import kernel_file
 from salmc.sampling.sampler import Sampler
 from salmc.sampling.saved import load
 from salmc.target import Target
@@ -220,4 +219,3 @@ def test_a_kernel_that_is_not_registered_is_not_saved(tmp_path, monkeypatch):
     monkeypatch.setattr(salmc.kernels, "KERNELS", {})
     with pytest.raises(OutputError, match="Register it"):
         make().save(tmp_path / "kernel.salmc")
-    assert kernel_file.FORMAT_VERSION == 1

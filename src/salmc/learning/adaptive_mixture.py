@@ -11,10 +11,10 @@ is large, and the next round goes there. Values of log p are all that is used, a
 thrown away.
 
 A mixture that fits where it draws may still lack the neck of a funnel. So exact local moves have
-the last word: a cloud drawn by the weights takes sweeps of differential evolution. Where it drifts,
-or goes where the mixture hardly ever draws, the mixture learns from there, and the rounds go on; it
-is settled when the cloud stays. A settled mixture may lack whole modes: a hunt looks for them, far
-around, and the rounds go on from those that it finds.
+the last word: a cloud drawn by the weights takes sweeps of differential evolution, and follows the
+funnels that it shows. Where it drifts, or goes where the mixture hardly ever draws, the mixture
+learns from there, and the rounds go on; it is settled when the cloud stays. A settled mixture may
+lack whole modes: a hunt looks for them, far around, and the rounds go on from those that it finds.
 
 Reference: Cornuet, Marin, Mira and Robert, "Adaptive multiple importance sampling", 2012.
 """
@@ -28,6 +28,7 @@ from jaxtyping import Float
 from scipy.spatial import cKDTree
 
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
+from salmc.learning.host_moves import Moves
 from salmc.learning.mixture_fit import Mixture, fit_mixture
 from salmc.learning.weighted_draws import Archive, effective_count, tempered
 from salmc.movers.cover import COVERED, FIRST_SCALES, GROWTH, NEAR_ENOUGH, SATURATED
@@ -62,6 +63,7 @@ class Effort(NamedTuple):
         rounds: at most so many in a row.
         repairs: at most so many looks by local moves, after each of which the rounds go on.
         particles, sweeps: of these looks.
+        turns: through funnels, in each of them.
         climbs: from peaks of the draws, and from any of them, at most so many each.
         hunts: for modes that a settled mixture lacks, while they find any; at most so many.
         wide: draws of the proposal that covers, beside those of the rounds: narrow modes.
@@ -72,12 +74,15 @@ class Effort(NamedTuple):
     repairs: int = 3
     particles: int = 512
     sweeps: int = 40
+    turns: int = 4
     climbs: int = 48
     hunts: int = 3
     wide: int = 0
 
 
-FRUGAL = Effort(each=400, rounds=25, repairs=2, particles=200, sweeps=10, climbs=2, hunts=0)
+FRUGAL = Effort(
+    each=400, rounds=25, repairs=2, particles=200, sweeps=10, turns=0, climbs=2, hunts=0
+)
 """For densities that are dear, as black boxes are."""
 
 
@@ -111,6 +116,7 @@ class Adaptation:
         factor: np.ndarray,
         find_modes: Callable[[np.ndarray], Mixture | None] | None = None,
         hunt: Callable[[np.ndarray], Mixture | None] | None = None,
+        known: np.ndarray | None = None,
     ) -> None:
         """From a first Gaussian to a settled mixture, or as far as rounds and budget go.
 
@@ -118,14 +124,13 @@ class Adaptation:
             mean, factor: of the Gaussian; the factor is triangular.
             find_modes: Gaussians at the modes that are found from some starts.
             hunt: Gaussians at modes that some particles lack; None where they lack none.
+            known: a cloud that is near the target already, from which to begin instead.
         """
         try:
-            proposal = self.cover(mean, factor)
-            seen = self.look_around(proposal) if self.effort.wide else self.archive.latest()
-            if find_modes is not None and np.sum(seen[1] > -np.inf) > _NEIGHBOURS:
-                modes = find_modes(self.starts(*seen))
-                if modes is not None:
-                    self.draw(modes, self.effort.each)
+            if known is None:
+                self.search(mean, factor, find_modes)
+            else:
+                self.draw(fit_mixture(known, np.ones(len(known)), self.generator), self.effort.each)
             self.improve()
             repairs = hunts = 0
             while self.mixture is not None:
@@ -146,6 +151,20 @@ class Adaptation:
                 self.improve()
         except BudgetSpentError:
             return
+
+    def search(
+        self,
+        mean: np.ndarray,
+        factor: np.ndarray,
+        find_modes: Callable[[np.ndarray], Mixture | None] | None,
+    ) -> None:
+        """Draws that cover the target, and of Gaussians at its modes."""
+        proposal = self.cover(mean, factor)
+        seen = self.look_around(proposal) if self.effort.wide else self.archive.latest()
+        if find_modes is not None and np.sum(seen[1] > -np.inf) > _NEIGHBOURS:
+            modes = find_modes(self.starts(*seen))
+            if modes is not None:
+                self.draw(modes, self.effort.each)
 
     def look_around(self, proposal: Mixture) -> tuple[np.ndarray, np.ndarray]:
         """Many draws of a wide proposal, of which enough are kept, and log p there."""
@@ -225,20 +244,12 @@ class Adaptation:
             wanted = max(wanted, 0.5 * effective_count(self.archive.log_weights()))
 
     def moved_cloud(self) -> tuple[Float[np.ndarray, "n dim"], Float[np.ndarray, " n"]]:
-        """Particles drawn by the weights, after sweeps of differential evolution; log p there."""
-        particles, sweeps = self.effort.particles, self.effort.sweeps
-        rows = self.archive.resampled(self.generator, particles)
-        points, values = self.archive.points[rows], self.archive.values[rows]
-        half = particles // 2
-        for _ in range(sweeps):
-            for mine, others in (
-                (slice(0, half), slice(half, None)),
-                (slice(half, None), slice(0, half)),
-            ):
-                points[mine], values[mine] = self._evolve(
-                    points[mine], values[mine], points[others]
-                )
-        return points, values
+        """Particles drawn by the weights, after exact local moves; log p there."""
+        effort = self.effort
+        rows = self.archive.resampled(self.generator, effort.particles)
+        cloud = self.archive.points[rows], self.archive.values[rows]
+        moves = Moves(self.evaluator, self.generator, effort.sweeps)
+        return moves.through_funnels(*moves.evolved(*cloud), effort.turns)
 
     def rarely_drawn(self, mixture: Mixture, cloud: np.ndarray, values: np.ndarray) -> float:
         """The share of a cloud where p/q is many times its mean: chains would stick there."""
@@ -259,24 +270,6 @@ class Adaptation:
             below = np.mean(moved[:, None] <= column[order][at], axis=0)
             largest = max(largest, float(np.max(np.abs(below - share[at]) / error)))
         return largest
-
-    def _evolve(
-        self, points: np.ndarray, values: np.ndarray, others: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """One Metropolis step of each point by differences of others, as in `movers.evolution`."""
-        count, dim = points.shape
-        first, second = self.generator.integers(len(others), size=(2, count))
-        scale = np.exp(self.generator.uniform(np.log(0.1), np.log(1.2), count))
-        factor = np.where(
-            self.generator.uniform(size=count) < 0.1, 1.0, scale * 2.38 / np.sqrt(2.0 * dim)
-        )
-        noise = 1e-3 * np.std(others, axis=0) * self.generator.standard_normal(points.shape)
-        new = points + factor[:, None] * (others[first] - others[second]) + noise
-        new = self.evaluator.rounded(new)
-        new_values = self.evaluator(new)
-        with np.errstate(invalid="ignore"):
-            taken = np.log1p(-self.generator.uniform(size=count)) < new_values - values
-        return np.where(taken[:, None], new, points), np.where(taken, new_values, values)
 
 
 def _at_scales(mean: np.ndarray, factor: np.ndarray) -> Mixture:

@@ -15,16 +15,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from salmc.bounds import Bounds
 from salmc.errors import OutputError
 from salmc.json_values import plain
 from salmc.kernels.layers import Whitening
 from salmc.learning.engine import Record
-from salmc.sampling.archive import numbers, open_archive, real, require, to_array, words
+from salmc.sampling.archive import (
+    damaged,
+    numbers,
+    open_archive,
+    real,
+    require,
+    to_array,
+    words,
+)
 from salmc.sampling.atomic import final_place, new_file, output_errors
+from salmc.sampling.coordinates import in_coordinates
+from salmc.target import AbstractTarget
 
 FORMAT = "salmc-training"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _WHITENING = ("mean", "forward_matrix", "inverse_matrix")
 
 _UNSAVED = "The checkpoint could not be written"
@@ -41,14 +50,14 @@ class Checkpoint:
         path: of the file.
         identity: settings, seed, kernel and target of the run: a run resumes its own states only.
         whitening, start: made before the first step.
-        bounds: of the target, where edges were found.
+        coordinates: of the target, where edges or funnels were found, as arrays.
     """
 
     path: Path
     identity: dict[str, Any]
     whitening: Whitening
     start: np.ndarray
-    bounds: Bounds | None = None
+    coordinates: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
     def try_write(self, state: eqx.Module, record: Record, done: int) -> None:
         """As `write`; a checkpoint that cannot be written costs the chance to resume, and not the
@@ -77,12 +86,7 @@ class Checkpoint:
         arrays |= {
             f"whitening/{name}": np.asarray(getattr(self.whitening, name)) for name in _WHITENING
         }
-        if self.bounds is not None:
-            arrays |= {
-                "lower": np.asarray(self.bounds.lower),
-                "upper": np.asarray(self.bounds.upper),
-            }
-        arrays |= {"header": np.array(json.dumps(header)), "start": self.start}
+        arrays |= self.coordinates | {"header": np.array(json.dumps(header)), "start": self.start}
         place = final_place(self.path)
         with output_errors(place):
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -140,12 +144,15 @@ class Restored:
             self.whitening = Whitening(*map(jnp.asarray, coordinates))
             start = self._arrays["start"]
             self.start = numbers(start, None, dim) if start.ndim > 1 else numbers(start, 0)
-            self.bounds = None
-            if "lower" in self._arrays:
-                sides = [numbers(self._arrays[name], dim) for name in ("lower", "upper")]
-                self.bounds = Bounds(*map(jnp.asarray, sides))
         except Exception as error:
             raise OutputError(unreadable) from error
+
+    def target(self, target: AbstractTarget) -> AbstractTarget:
+        """A target in the coordinates of the run."""
+        with damaged(self.path):
+            found = in_coordinates(target, self._arrays, target.dim)
+        assert found is not None
+        return found
 
     def state(self, like: State) -> State:
         """The stored state, in the tree of another."""

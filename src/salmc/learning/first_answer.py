@@ -1,8 +1,9 @@
 """A sampler in seconds: a mixture that adapts to the target, bound as a kernel.
 
 Nothing is trained by gradients of a network, and next to nothing compiled: the density itself, and
-where there is a gradient a climb to the modes. `usable` says whether that is enough for the target
-at hand; where it is not, `fit` learns a flow.
+where there is a gradient a climb to the modes. Where a mixture does not fit because of funnels, it
+is tried again in coordinates in which they are straight. `usable` says whether that is enough for
+the target at hand; where it is not, `fit` learns a flow.
 """
 
 from typing import Any, NamedTuple
@@ -16,16 +17,20 @@ from salmc.kernels.layers import Whitening
 from salmc.kernels.mixture import MixtureKernel
 from salmc.learning.adaptive_mixture import FRUGAL, Adaptation, Effort
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
+from salmc.learning.host_moves import Moves
 from salmc.learning.hunted import missed_modes
 from salmc.learning.mixture_fit import Mixture
 from salmc.learning.review import local_steps
 from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
+from salmc.learning.straightening import find_straight
 from salmc.learning.weighted_draws import Archive
 from salmc.movers.base import check_at
 from salmc.movers.climb import can_climb, find_modes
 from salmc.movers.cover import find_edges, first_location
+from salmc.movers.funnels import MOST_TURNS
 from salmc.progress import AbstractReporter, SilentReporter
 from salmc.sampling.sampler import Sampler
+from salmc.straight import Straight
 from salmc.target import AbstractTarget
 
 METHOD = "mixture"
@@ -49,6 +54,9 @@ _MANY_OUTSIDE = 0.02
 
 _FEWEST_EACH = 16
 """Points for each coordinate that look for edges."""
+
+_FOLLOWERS = 2048
+"""Particles that go through funnels."""
 
 
 class FirstAnswer(NamedTuple):
@@ -96,6 +104,13 @@ def first_answer(
         evaluator.target = Unbounded(evaluator.target, inside)
         found, more = _adapted(evaluator, seed, effort, report)
         gradients += more
+    if _may_straighten(found):
+        followers, straight = _followers(found)
+        if straight is not None:
+            evaluator.target = Unbounded.with_straight(evaluator.target, straight)
+            known = np.asarray(straight.inward(jnp.asarray(followers, dtype=float)), np.float64)
+            found, more = _adapted(evaluator, seed, effort, report, known)
+            gradients += more
     counts = {
         "points": evaluator.points,
         "batches": evaluator.batches,
@@ -104,8 +119,27 @@ def first_answer(
     if found.mixture is None:
         return FirstAnswer(None, 0.0, False, counts)
     sampler = _bound(evaluator.target, found, seed, counts)
-    usable = found.settled and found.efficiency >= _USABLE
-    return FirstAnswer(sampler, found.efficiency, usable, counts)
+    return FirstAnswer(sampler, found.efficiency, _is_usable(found), counts)
+
+
+def _is_usable(found: Adaptation) -> bool:
+    return found.settled and found.efficiency >= _USABLE
+
+
+def _may_straighten(found: Adaptation) -> bool:
+    """Where a mixture does not fit, and evaluations are cheap and not counted."""
+    cheap = found.effort is not FRUGAL and found.evaluator.limit is None
+    few = found.archive.dim <= MANY_DIMENSIONS
+    return found.mixture is not None and cheap and few and not _is_usable(found)
+
+
+def _followers(found: Adaptation) -> tuple[np.ndarray, Straight | None]:
+    """Particles that went through funnels, and coordinates in which those are straight, if any."""
+    rows = found.archive.resampled(found.generator, _FOLLOWERS)
+    moves = Moves(found.evaluator, found.generator, found.effort.sweeps)
+    cloud = moves.evolved(found.archive.points[rows], found.archive.values[rows])
+    points, _ = moves.through_funnels(*cloud, MOST_TURNS)
+    return points, find_straight(found.generator.permutation(points))
 
 
 def _effort(target: AbstractTarget) -> Effort:
@@ -119,9 +153,13 @@ def _effort(target: AbstractTarget) -> Effort:
 
 
 def _adapted(
-    evaluator: Evaluator, seed: int, effort: Effort, report: AbstractReporter
+    evaluator: Evaluator,
+    seed: int,
+    effort: Effort,
+    report: AbstractReporter,
+    known: np.ndarray | None = None,
 ) -> tuple[Adaptation, int]:
-    """The mixture, and how many gradients it took."""
+    """The mixture, from a cloud that is known or from nothing; and how many gradients it took."""
     target, gradients = evaluator.target, 0
     report.start(f"searching {target.name}", effort.rounds)
 
@@ -167,7 +205,7 @@ def _adapted(
     )
     # A hunt takes as many evaluations as it takes time: none within a budget.
     allowed = hunt if evaluator.limit is None else None
-    adaptation.run(mean, factor, modes if can_climb(target) else None, allowed)
+    adaptation.run(mean, factor, modes if can_climb(target) else None, allowed, known)
     report.advance(max(0, effort.rounds - rounds), efficiency=adaptation.efficiency)
     return adaptation, gradients
 

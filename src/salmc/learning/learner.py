@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from salmc import checks
-from salmc.bounds import Unbounded
 from salmc.errors import ArgumentError
 from salmc.kernels import KERNELS
 from salmc.kernels.base import AbstractKernel
@@ -26,7 +25,7 @@ from salmc.learning.calibration import calibrated
 from salmc.learning.checkpoint import Checkpoint, Restored
 from salmc.learning.engine import Record, advance_chunk, traced, train
 from salmc.learning.method import AbstractMethod, TrainingState
-from salmc.learning.pool import Pool, fill_pool, without_edges
+from salmc.learning.pool import Pool, fill_pool, straightened, without_edges
 from salmc.learning.review import review
 from salmc.learning.settings import LearningSettings, default_settings
 from salmc.learning.transport import require_sinkhorn
@@ -35,6 +34,7 @@ from salmc.movers.base import AbstractMover
 from salmc.movers.nuts import NUTS
 from salmc.programs import target_failures
 from salmc.progress import AbstractReporter, reporter
+from salmc.sampling.coordinates import arrays_of
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
 
@@ -100,8 +100,7 @@ class Learner:
 
         found = self.restored(empty, details)
         if found is not None:
-            target = mover.target if found.bounds is None else Unbounded(mover.target, found.bounds)
-            method = make(found.whitening, target)
+            method = make(found.whitening, found.target(mover.target))
             state = found.state(begin(method, self.key(3), *_zeros(settings.pool_size, dim)))
             return self.finish(method, state, found.record, found.start, details)
         record = Record()
@@ -117,7 +116,7 @@ class Learner:
         )
         target = mover.target
         if settle and pool is None:
-            target, filled = without_edges(target, filled)
+            target, filled = straightened(*without_edges(target, filled))
         record.seconds.update(filled.seconds)
         record.warnings.extend(filled.warnings)
         with record.timed("compile"):
@@ -154,8 +153,10 @@ class Learner:
         key, saved = self.key(4), None
         if self.checkpoint is not None:
             identity = self.identity(method, details)
-            edges = getattr(method.target, "bounds", None)
-            saved = Checkpoint(Path(self.checkpoint), identity, method.whitening, start, edges)
+            coordinates = arrays_of(method.target)
+            saved = Checkpoint(
+                Path(self.checkpoint), identity, method.whitening, start, coordinates
+            )
         watch = None
         if self.effective is not None:
             worth = Worth(self.effective, method.settings.batch)

@@ -23,21 +23,21 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
 from salmc.bounds import Bounds, Unbounded
-from salmc.diagnostics.trial.funnels import Funnel, as_wide, follow, funnels
 from salmc.errors import TargetError
 from salmc.kernels.layers import Whitening
 from salmc.learning.hunted import with_missed_modes
 from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
+from salmc.learning.straightening import find_straight, shows_funnel
 from salmc.movers import MOVERS, TemperedSMC
 from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover, check_at, log_densities
 from salmc.movers.climb import balance, can_climb, find_modes
 from salmc.movers.cover import Location, find_cover, find_edges, widened
-from salmc.movers.evolution import evolve
+from salmc.movers.evolution import settle_down
+from salmc.movers.funnels import through_funnels
 from salmc.movers.nuts import NUTS
 from salmc.movers.start import find_start, find_support
 from salmc.movers.tempered_smc import MOST_ROUNDS, merge, temper
-from salmc.programs import compiled
 from salmc.target import AbstractTarget, Points
 
 _MOST_RUNS = 8
@@ -47,10 +47,6 @@ start, which is wide."""
 
 _LESS = 0.3
 """Estimates of log ∫ p differ by about so much from run to run."""
-_SETTLING_SWEEPS = 50
-_MOST_TURNS, _TURNS_BACK = 24, 3
-"""Through funnels: until the pool is as wide there as some turns before."""
-
 _FEWEST = 4
 """Fewer different particles than this show no shape to learn."""
 
@@ -123,7 +119,7 @@ def fill_pool(
         moved = state.particles
     moved, values = _only_valid(target, moved, values, size, mover.name)
     if settle and not fills:
-        moved, values = jax.block_until_ready(_settle(target, keys[3], moved, values))
+        moved, values = jax.block_until_ready(settle_down(target, keys[3], moved, values))
     seconds["mover"] = time.perf_counter() - clock
     return Pool(moved, values, start, seconds, warnings, covariance)
 
@@ -138,12 +134,25 @@ def without_edges(target: AbstractTarget, pool: Pool) -> tuple[AbstractTarget, P
     )
     if edges is None:
         return target, pool
-    found = Unbounded(target, Bounds(*(jnp.asarray(side, dtype=float) for side in edges)))
-    positions = found.inward(pool.positions)
-    return found, pool._replace(
+    return _in_coordinates(
+        Unbounded(target, Bounds(*(jnp.asarray(side, dtype=float) for side in edges))), pool
+    )
+
+
+def straightened(target: AbstractTarget, pool: Pool) -> tuple[AbstractTarget, Pool]:
+    """Target and pool in coordinates in which the funnels that the pool shows are straight."""
+    found = find_straight(_shuffled(pool.positions))
+    if found is None:
+        return target, pool
+    return _in_coordinates(Unbounded.with_straight(target, found), pool)
+
+
+def _in_coordinates(target: Unbounded, pool: Pool) -> tuple[AbstractTarget, Pool]:
+    positions = target.inward(pool.positions)
+    return target, pool._replace(
         positions=positions,
-        log_density=found.log_densities(positions),
-        start=found.inward(pool.start),
+        log_density=log_densities(target, positions),
+        start=target.inward(pool.start),
         covariance=None,
     )
 
@@ -198,7 +207,8 @@ def _tempered(
     merged, beta = merge(runs), min(float(run.beta) for run in runs)
     if target.dim <= MANY_DIMENSIONS and can_climb(target):
         merged = _balanced(target, keys[3], start, *merged)
-        merged = _through_funnels(target, keys[3], *merged)
+        if shows_funnel(_shuffled(merged[0])):
+            merged = _through_funnels(target, keys[3], *merged)
     seconds["mover"] = time.perf_counter() - clock
     told = (
         f"Tempered SMC reached β = {beta:.3g} of 1 in {MOST_ROUNDS} rounds: the pool may be too "
@@ -229,45 +239,23 @@ def _balanced(
 def _through_funnels(
     target: AbstractTarget, key: PRNGKeyArray, points: Points, values: Float[Array, " n"]
 ) -> tuple[Points, Float[Array, " n"]]:
-    """Moves along the funnels that a pool shows, and settling, in turns, until none has an effect.
+    """With necks of funnels that tempering did not come into."""
+    generator = np.random.default_rng(int(jax.random.bits(key)))
 
-    Tempering by steps in straight lines ends before the neck of a funnel.
-    """
-    found: list[Funnel] = []
-    clouds: list[np.ndarray] = []
-    for number in range(_MOST_TURNS):
-        one = jax.random.fold_in(key, number)
-        generator = np.random.default_rng(int(jax.random.bits(one)))
-        cloud = np.asarray(points, np.float64)
-        # Half-way through a neck, a pool may not show it for a while.
-        found = list(funnels(cloud[generator.permutation(len(cloud))])) or found
-        if not found:
-            break
-        moved, new = follow(
-            found,
-            cloud,
-            np.asarray(values, np.float64),
-            lambda where: np.asarray(log_densities(target, jnp.asarray(where, dtype=float))),
-            generator,
-        )
-        points, values = jnp.asarray(moved, dtype=float), jnp.asarray(new, dtype=float)
-        points, values = jax.block_until_ready(_settle(target, one, points, values))
-        clouds = [*clouds, cloud][-_TURNS_BACK:]
-        if len(clouds) == _TURNS_BACK and as_wide(found, clouds[0], np.asarray(points)):
-            break
-    return points, values
+    def settle(points: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        one = jax.random.fold_in(key, int(generator.integers(2**31)))
+        arrays = (jnp.asarray(points, dtype=float), jnp.asarray(values, dtype=float))
+        new, there = settle_down(target, one, *arrays)
+        return np.asarray(new, np.float64), np.asarray(there, np.float64)
 
-
-@compiled
-def _settle(
-    target: AbstractTarget, key: PRNGKeyArray, points: Points, values: Float[Array, " n"]
-) -> tuple[Points, Float[Array, " n"]]:
-    """Sweeps of differential evolution at the target itself."""
-
-    def sweep(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        return evolve(jax.random.fold_in(key, i), *carry, target.log_densities)[:2]
-
-    return jax.lax.fori_loop(0, _SETTLING_SWEEPS, sweep, (points, values))
+    moved = through_funnels(
+        np.asarray(points, np.float64),
+        np.asarray(values, np.float64),
+        lambda where: np.asarray(log_densities(target, jnp.asarray(where, dtype=float))),
+        settle,
+        generator,
+    )
+    return jnp.asarray(moved[0], dtype=float), jnp.asarray(moved[1], dtype=float)
 
 
 def _only_valid(
@@ -295,3 +283,7 @@ def _only_valid(
     # Rows that repeat with a period would put all copies of a particle in one half of the pool.
     rows = np.random.default_rng(0).permutation(valid[np.arange(size) % len(valid)])
     return points[rows], values[rows]
+
+
+def _shuffled(points: Points) -> np.ndarray:
+    return np.random.default_rng(0).permutation(np.asarray(points, np.float64))

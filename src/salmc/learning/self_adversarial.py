@@ -45,7 +45,6 @@ from salmc.target import AbstractTarget, Points, Scalar
 
 _ENOUGH_ACCEPTED, _LEARNED = 0.75, 0.25
 """Of independent proposals; and the share of a course that a kernel is given to get there."""
-
 _SETTLED = 3.5
 """Standard errors by which a pool that has settled differs from itself, at most, by chance."""
 
@@ -296,6 +295,6 @@ class SelfAdversarial(AbstractMethod):
 
     def goes_on(self, state: TrainingState, courses: int) -> bool:
         """While the pool is not yet the target, or the kernel not yet like the pool."""
-        pool, more = state.memory, courses < self.settings.courses
-        unsettled = particles.drift(pool) > _SETTLED or float(pool.acceptance) < _ENOUGH_ACCEPTED
+        more, accepted = courses < self.settings.courses, float(state.memory.acceptance)
+        unsettled = particles.drift(state.memory) > _SETTLED or accepted < _ENOUGH_ACCEPTED
         return more and self.moves_in_latent_space and unsettled

@@ -23,6 +23,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from salmc.metropolis import log_ratio, taken
 from salmc.movers.base import AbstractMover, AbstractState, Info, displacement, setting, spread
+from salmc.programs import compiled
 from salmc.target import AbstractTarget, Points
 
 _NOISE = 1e-3
@@ -30,6 +31,9 @@ _NOISE = 1e-3
 
 _LARGEST = 1.2
 """Largest scale g, in units of 2.38/√(2d)."""
+
+_SWEEPS = 50
+"""In which particles that are near the target settle there."""
 
 Values = Float[Array, " n"]
 Tempered = Callable[[Points, Values], Values]
@@ -153,3 +157,15 @@ def evolution_move(
         jnp.where(accepted, values, log_density),
         accepted,
     )
+
+
+@compiled
+def settle_down(
+    target: AbstractTarget, key: PRNGKeyArray, points: Points, values: Float[Array, " n"]
+) -> tuple[Points, Float[Array, " n"]]:
+    """Sweeps of differential evolution at the target itself."""
+
+    def sweep(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        return evolve(jax.random.fold_in(key, i), *carry, target.log_densities)[:2]
+
+    return jax.lax.fori_loop(0, _SWEEPS, sweep, (points, values))

@@ -36,8 +36,11 @@ _FEWEST, _FEWEST_DEAR = 128, 40
 """Draws of a chain in the first round: fewer tell too little of its autocorrelation. Where each
 evaluation counts, as few as tell anything."""
 
-_MOST_NUMBERS = 2**30
-"""Positions that are kept in memory, 4 GB of them."""
+_MOST_NUMBERS = 2**28
+"""Positions that are kept in memory, 1 GB of them; statistics of them take some more."""
+
+_STUCK = 0.01
+"""Effective draws for each draw, below which more draws are no way."""
 
 _SEARCH_SHARE = 0.6
 """Of a budget, that the search may take."""
@@ -97,6 +100,12 @@ def sample(
         spent = answer.evaluations["points"] if evaluations is not None else 0
         left = None if evaluations is None else evaluations - spent
         draws, used = _draw(sampler, effective, effective_rate(rate), chains, seed, left, report)
+        if left is None and sampler is answer.sampler and _is_stuck(draws, effective):
+            # p/q of the mixture's own draws saw none of what chains came to: a flow may.
+            sampler = fit(target, seed=seed, effective=effective, progress=report)
+            searched = time.perf_counter() - began
+            rate = effective_rate(_accepted(sampler))
+            draws, used = _draw(sampler, effective, rate, chains, seed, left, report)
     counted: dict[str, int] = {}
     if sampler is answer.sampler:
         counted = {**answer.evaluations, "points": answer.evaluations["points"] + used}
@@ -135,6 +144,12 @@ def _chosen(
         "more evaluations.",
     )
     return dataclasses.replace(answer.sampler, warnings=(*answer.sampler.warnings, *told))
+
+
+def _is_stuck(draws: Draws, effective: int) -> bool:
+    """Whether the run was given up because its chains hardly move."""
+    found, count = smallest_ess(draws.positions), draws.positions[..., 0].size
+    return found < effective and found < _STUCK * count
 
 
 def _accepted(sampler: Sampler) -> float:
@@ -187,6 +202,8 @@ def _draw(
         rate = max(found / (chains * (total + count)), 1e-4)
         if found >= effective or part.positions.shape[1] < count:
             break
+        if left is None and number > 0 and rate < _STUCK:
+            break
         start = part.positions[:, -1]
     if not parts:
         checks.fail(
@@ -208,9 +225,13 @@ def _joined(parts: list[Draws], found: float, effective: int, left: int | None) 
     first = parts[0]
     warnings = dict.fromkeys(sentence for part in parts for sentence in part.warnings)
     if found < effective:
-        cause = "the budget of evaluations" if left is not None else "memory, or an interruption,"
+        cause = "memory, or an interruption, ended the run."
+        if left is not None:
+            cause = "the budget of evaluations ended the run."
+        elif found < _STUCK * sum(part.positions[..., 0].size for part in parts):
+            cause = "chains hardly move, so that more draws are no way. Train longer, by improve()."
         told = f"{found:.0f} effective draws of {effective} that were asked for"
-        warnings[f"{told}: {cause} ended the run."] = None
+        warnings[f"{told}: {cause}"] = None
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts], axis=1)
         for name in ("positions", "log_density", "accepted")

@@ -30,7 +30,9 @@ from salmc.sampling.atomic import final_place, new_file, output_errors
 from salmc.sampling.folder import now, versions
 
 FORMAT = "salmc-kernel"
-FORMAT_VERSION = 1
+FORMAT_VERSION, _FIRST_VERSION = 2, 1
+"""What is read; and what is written of kernels that the first version can read as well."""
+
 _HEADER = "header.json"
 _LONGEST_HEADER = 2**23
 """Bytes; headers hold a few thousand."""
@@ -59,7 +61,7 @@ def write_kernel(
     contents = {f"arrays/{name}.npy": to_bytes(value) for name, value in stored.items()}
     full = {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format_version": _FIRST_VERSION,
         "written": now(),
         "versions": versions(),
         "kernel": {"name": kernel.name, "description": kernel.description()},

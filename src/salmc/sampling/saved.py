@@ -8,12 +8,12 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from salmc.bounds import Bounds, Unbounded
 from salmc.errors import OutputError
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
 from salmc.sampling.archive import damaged, numbers, real, require, whole, words
-from salmc.sampling.kernel_file import read_kernel, write_kernel
+from salmc.sampling.coordinates import arrays_of, in_coordinates
+from salmc.sampling.kernel_file import FORMAT_VERSION, read_kernel, write_kernel
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
 
@@ -30,13 +30,13 @@ def save_sampler(sampler: Sampler, path: str | Path) -> Path:
     arrays = {f"whitening/{name}": getattr(sampler.whitening, name) for name in _WHITENING}
     if sampler.pool_log_density is not None:
         arrays[_POOL_VALUES] = sampler.pool_log_density
-    bounds = getattr(sampler.target, "bounds", None)
-    if bounds is not None:
-        arrays |= {"bounds/lower": bounds.lower, "bounds/upper": bounds.upper}
+    coordinates = arrays_of(sampler.target)
     target = _described(None if sampler.target is None else sampler.target.outer, pool)
-    return write_trained(
-        path, sampler, {**arrays, "pool": pool}, target, {"local": int(sampler.local)}
-    )
+    more: dict[str, Any] = {"local": int(sampler.local)}
+    if any(name.startswith("straight/") for name in coordinates):
+        # An older version would draw in other coordinates than the kernel's: it must refuse.
+        more["format_version"] = FORMAT_VERSION
+    return write_trained(path, sampler, {**arrays, **coordinates, "pool": pool}, target, more)
 
 
 def write_trained(
@@ -95,11 +95,7 @@ def load(path: str | Path, target: AbstractTarget | None = None) -> Sampler:
         sampler = _sampler(kernel, header, arrays)
         if target is None:
             target = _built_in(header["target"], np.asarray(sampler.pool))
-        if "bounds/lower" in arrays:
-            sides = (numbers(arrays[f"bounds/{name}"], kernel.dim) for name in ("lower", "upper"))
-            bounds = Bounds(*(jnp.asarray(side) for side in sides))
-            if target is not None and target.unbounded is target and target.dim == kernel.dim:
-                target = Unbounded(target, bounds)
+        target = in_coordinates(target, arrays, kernel.dim)
     # A target that does not fit is no fault of the file.
     return dataclasses.replace(sampler, target=target)
 

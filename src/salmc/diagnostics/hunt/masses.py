@@ -101,7 +101,8 @@ def _coupled(density: HostDensity, mode: np.ndarray, width: np.ndarray, top: flo
     signs = ((1, 1), (1, -1), (-1, 1), (-1, -1))
     offsets = [step * (a * eye[rows] + b * eye[columns]) for a, b in signs]
     values = density.values(mode + np.concatenate(offsets) * width).reshape(4, -1)
-    mixed = (values[0] - values[1] - values[2] + values[3]) / (4.0 * step**2)
+    with np.errstate(invalid="ignore"):
+        mixed = (values[0] - values[1] - values[2] + values[3]) / (4.0 * step**2)
     curvature = np.eye(dim)
     curvature[rows, columns] = curvature[columns, rows] = -np.where(np.isfinite(mixed), mixed, 0.0)
     eigenvalues, axes = np.linalg.eigh(curvature)

@@ -1,0 +1,47 @@
+"""Through funnels: exact moves that take a cloud into necks where no straight step leads.
+
+The maps are those of `diagnostics.trial.funnels`, by which draws are judged as well: a scale moves,
+and what it spreads goes with it. Tempering by differences ends where the neck begins; these go on.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from salmc.diagnostics.point_sets import Cloud, Numbers
+from salmc.diagnostics.trial.funnels import Funnel, as_wide, follow, funnels
+
+MOST_TURNS = 24
+_TURNS_BACK = 3
+"""Until the cloud is as wide in the scales as some turns before."""
+
+
+def through_funnels(
+    points: Cloud,
+    values: Numbers,
+    log_densities: Callable[[Cloud], Numbers],
+    settle: Callable[[Cloud, Numbers], tuple[Cloud, Numbers]],
+    generator: np.random.Generator,
+    most_turns: int = MOST_TURNS,
+) -> tuple[Cloud, Numbers]:
+    """Moves along the funnels that a cloud shows, and settling, in turns, until none has an effect.
+
+    Args:
+        points, values: particles, and log p there.
+        log_densities: log p of n points, −inf where it is not defined.
+        settle: other exact moves, (points, values) ↦ (points, values).
+        generator: of all random choices.
+        most_turns: at most so many.
+    """
+    found: list[Funnel] = []
+    clouds: list[Cloud] = []
+    for _ in range(most_turns):
+        # Half-way through a neck, a cloud may not show it for a while.
+        found = list(funnels(generator.permutation(points))) or found
+        if not found:
+            break
+        clouds = [*clouds, points.copy()][-_TURNS_BACK:]
+        points, values = settle(*follow(found, points, values, log_densities, generator))
+        if len(clouds) == _TURNS_BACK and as_wide(found, clouds[0], points):
+            break
+    return points, values

@@ -1,0 +1,62 @@
+"""The coordinates of a kernel in files: bounds that were found, and funnels made straight."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from salmc.bounds import Bounds, Unbounded
+from salmc.errors import OutputError
+from salmc.sampling.archive import numbers, require
+from salmc.straight import Straight
+from salmc.target import AbstractTarget
+
+_BOUNDS = ("lower", "upper")
+_STRAIGHT = ("scales", "middles", "powers", "weights", "shifts", "widths")
+
+
+def arrays_of(target: AbstractTarget | None) -> dict[str, np.ndarray]:
+    """What to keep of a target's coordinates; nothing where they are the user's own."""
+    if not isinstance(target, Unbounded):
+        return {}
+    found = {f"bounds/{name}": np.asarray(getattr(target.bounds, name)) for name in _BOUNDS}
+    if target.straight is not None:
+        found |= {
+            f"straight/{name}": np.asarray(getattr(target.straight, name)) for name in _STRAIGHT
+        }
+    return found
+
+
+def in_coordinates(
+    target: AbstractTarget | None, arrays: Mapping[str, Any], dim: int
+) -> AbstractTarget | None:
+    """A target in the coordinates that were kept. Within `damaged`."""
+    bounds = straight = None
+    if "bounds/lower" in arrays:
+        sides = (numbers(arrays[f"bounds/{name}"], dim) for name in _BOUNDS)
+        bounds = Bounds(*(jnp.asarray(side, dtype=float) for side in sides))
+    if "straight/scales" in arrays:
+        scales = numbers(arrays["straight/scales"], None)
+        require(scales.dtype.kind in "iu", "scales")
+        require(bool(np.all((scales >= 0) & (scales < dim))), "scales")
+        count = len(scales)
+        shapes = ((count,), (count, dim), (count, dim, dim), (count, dim), (count, dim))
+        rest = [
+            numbers(arrays[f"straight/{name}"], *shape)
+            for name, shape in zip(_STRAIGHT[1:], shapes, strict=True)
+        ]
+        require(all(np.all(np.isfinite(part)) for part in rest), "funnels")
+        straight = Straight(jnp.asarray(scales), *(jnp.asarray(p, dtype=float) for p in rest))
+    if target is None and (bounds is not None or straight is not None):
+        raise OutputError(
+            "The kernel lives in other coordinates than its target, which undoes them. Give the "
+            "target: salmc.load(path, target), or --target."
+        )
+    if target is None or target.dim != dim:
+        return target  # one that does not fit is no fault of the file
+    if target.unbounded is not target:
+        target = target.unbounded  # by bounds of its own
+    elif bounds is not None and not isinstance(target, Unbounded):
+        target = Unbounded(target, bounds)
+    return target if straight is None else Unbounded.with_straight(target, straight)

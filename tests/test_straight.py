@@ -1,0 +1,156 @@
+"""Straight coordinates: maps and their slopes, what clouds show, and files that keep them."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import salmc
+from salmc.bounds import Bounds, Unbounded
+from salmc.errors import OutputError
+from salmc.kernels import FlowKernel, Whitening
+from salmc.learning.straightening import find_straight, shows_funnel
+from salmc.sampling.sampler import Sampler
+
+GROUPS = 5
+UNIT = np.array([1.0, 20.0, *np.full(GROUPS, 20.0)])
+
+
+def centred(x):
+    """log τ ~ N(0, 1.5²), μ ~ N(0, 20²), θ_j ~ N(μ, (20 τ)²); x = (log τ, μ, θ)."""
+    y = x / jnp.asarray(UNIT)
+    spread = jnp.sum((y[2:] - y[1]) ** 2) * jnp.exp(-2.0 * y[0])
+    return -0.5 * (y[0] / 1.5) ** 2 - 0.5 * y[1] ** 2 - 0.5 * spread - GROUPS * y[0]
+
+
+def cloud(seed, count=4000):
+    generator = np.random.default_rng(seed)
+    noise = generator.normal(size=(count, 2 + GROUPS))
+    noise[:, 0] *= 1.5
+    noise[:, 2:] = noise[:, [1]] + np.exp(noise[:, [0]]) * noise[:, 2:]
+    return UNIT * noise
+
+
+def test_the_form_that_people_write_is_found():
+    """θ = μ + τ y: power 1 and weight 1 exactly, as nothing fits better."""
+    found = find_straight(cloud(0))
+    assert found.scales.tolist() == [0]
+    np.testing.assert_allclose(found.powers[0], [0, 0, *np.ones(GROUPS)], atol=1e-6)
+    np.testing.assert_allclose(found.weights[0][2:, 1], 1.0, atol=1e-5)
+    np.testing.assert_allclose(found.shifts[0], 0.0, atol=1e-3)
+    straight = np.asarray(found.inward(jnp.asarray(cloud(1), dtype=float)))
+    assert not shows_funnel(straight)
+    away = (straight[:, 2:] - straight[:, [1]]) / 20.0
+    np.testing.assert_allclose(np.std(away, axis=0), 1.0, rtol=0.1)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_units_and_signs_do_not_matter(scale):
+    points = scale * cloud(2)
+    points[:, 0] *= -1.0
+    found = find_straight(points)
+    np.testing.assert_allclose(scale * found.powers[0][2:], -1.0, rtol=0.1)
+
+
+def banana(generator, n):
+    first = 2.0 * generator.normal(size=n)
+    return np.column_stack([first, 0.5 * first**2 + generator.normal(size=n)])
+
+
+def two_modes(generator, n):
+    return generator.normal(size=(n, 3)) + 4.0 * np.sign(generator.normal(size=(n, 1)))
+
+
+def heavy(generator, n):
+    return generator.standard_t(3, size=(n, 4))
+
+
+@pytest.mark.parametrize("make", [banana, two_modes, heavy, lambda g, n: g.normal(size=(n, 25))])
+def test_what_is_no_funnel_is_left_alone(make):
+    assert find_straight(make(np.random.default_rng(3), 4000)) is None
+
+
+def test_odd_clouds_are_left_alone():
+    assert find_straight(np.ones((1000, 3))) is None
+    assert find_straight(np.random.default_rng(0).normal(size=(30, 3))) is None
+    assert find_straight(np.random.default_rng(0).normal(size=(1000, 1))) is None
+    assert find_straight(np.full((1000, 2), np.nan)) is None
+
+
+def test_there_and_back_with_known_slope():
+    found = find_straight(cloud(0))
+    points = jnp.asarray(cloud(4, 50) / UNIT * UNIT, dtype=float)
+    straight = found.inward(points)
+    back, log_slope, kept = found.outward(straight)
+    assert np.all(kept)
+    np.testing.assert_allclose(back / UNIT, points / UNIT, rtol=1e-4, atol=1e-4)
+    for y, slope in zip(straight[:3], log_slope[:3], strict=True):
+        jacobian = jax.jacobian(lambda y: found.outward(y)[0])(y)
+        expected = np.linalg.slogdet(np.asarray(jacobian, np.float64))[1]
+        assert abs(float(slope) - expected) < 1e-3
+
+
+def test_the_target_is_the_same_law_with_and_without_bounds():
+    straight = find_straight(cloud(0))
+    plain = salmc.Target(centred, 2 + GROUPS)
+    bounds = Bounds.of([(None, 12.0), *[(None, None)] * (1 + GROUPS)], 2 + GROUPS)
+    for target in (Unbounded.with_straight(plain, straight), Unbounded(plain, bounds, straight)):
+        points = jnp.asarray(cloud(5, 20), dtype=float)
+        inside = target.inward(points)
+        values = target.log_densities(inside)
+        back, outer = target.outward(inside, values)
+        np.testing.assert_allclose(back / UNIT, points / UNIT, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(outer, plain.log_densities(points), rtol=1e-3, atol=2e-2)
+        assert target.outer is plain
+
+
+def sampler_of(target):
+    kernel = FlowKernel(jax.random.key(0), 2 + GROUPS, layers=1, width=4, knots=4)
+    inside = target.inward(jnp.asarray(cloud(6, 500), dtype=float))
+    pool, values = target.outward(inside, target.log_densities(inside))
+    return Sampler(
+        kernel=kernel,
+        target=target,
+        whitening=Whitening.fit(inside),
+        pool=np.asarray(pool),
+        method="sal-mc",
+        pool_log_density=np.asarray(values),
+    )
+
+
+def test_files_keep_the_coordinates(tmp_path):
+    target = salmc.Target(centred, 2 + GROUPS)
+    sampler = sampler_of(Unbounded.with_straight(target, find_straight(cloud(0))))
+    path = sampler.save(tmp_path / "straight.salmc")
+    again = salmc.load(path, target)
+    one, two = (s.sample(chains=4, draws=20, seed=1, progress=False) for s in (sampler, again))
+    np.testing.assert_array_equal(one.positions, two.positions)
+    assert one.target is target
+    # Without the target nothing undoes the coordinates.
+    with pytest.raises(OutputError, match="Give the target"):
+        salmc.load(path)
+
+
+def test_what_rounding_loses_has_no_density():
+    """At log τ = −30 all effects round to μ, whatever y is, and log p would be the same."""
+    target = Unbounded.with_straight(salmc.Target(centred, 2 + GROUPS), find_straight(cloud(0)))
+    lost = jnp.full((1, 2 + GROUPS), 40.0).at[0, 0].set(-30.0)
+    assert eqx.filter_jit(target.log_densities)(lost)[0] == -jnp.inf
+    assert eqx.filter_jit(target.log_density)(lost[0]) == -jnp.inf
+    assert np.isfinite(eqx.filter_jit(target.log_densities)(lost.at[0, 0].set(-3.0))[0])
+
+
+def test_damaged_coordinates_get_one_sentence(tmp_path):
+    target = salmc.Target(centred, 2 + GROUPS)
+    straight = find_straight(cloud(0))
+    wrong = dataclasses.replace(straight, scales=jnp.array([99]))
+    sampler = dataclasses.replace(
+        sampler_of(Unbounded.with_straight(target, straight)),
+        target=Unbounded.with_straight(target, wrong),
+    )
+    path = sampler.save(tmp_path / "wrong.salmc")
+    with pytest.raises(OutputError, match="damaged"):
+        salmc.load(path, target)

@@ -78,13 +78,9 @@ def funnel(x):
     return -(x[0] ** 2) / 18 - 0.5 * jnp.sum(x[1:] ** 2) * jnp.exp(-x[0]) - 2.0 * x[0]
 
 
-@pytest.mark.parametrize("turns", [0, 4])
-def test_a_mixture_settles_on_a_funnel_only_where_it_has_its_neck(turns):
-    found = adapted(funnel, 5, LITTLE._replace(repairs=1, turns=turns))
-    if found.settled and found.efficiency > 0.25:
-        rows = found.archive.resampled(found.generator, 4000)
-        quantiles = np.quantile(found.archive.points[rows, 0], [0.05, 0.5, 0.95])
-        assert quantiles == pytest.approx([-4.93, 0.0, 4.93], abs=0.7)
+def test_a_funnel_is_not_taken_for_a_mixture():
+    found = adapted(funnel, 5, LITTLE._replace(repairs=1, turns=0))
+    assert not found.settled or found.efficiency < 0.25
 
 
 def test_a_funnel_is_a_mixture_once_it_is_straight():

@@ -127,10 +127,12 @@ def _is_usable(found: Adaptation) -> bool:
 
 
 def _may_straighten(found: Adaptation) -> bool:
-    """Where a mixture does not fit, and evaluations are cheap and not counted."""
+    """Where a mixture does not fit, or may end in a neck, and evaluations are not counted."""
     cheap = found.effort is not FRUGAL and found.evaluator.limit is None
-    few = found.archive.dim <= MANY_DIMENSIONS
-    return found.mixture is not None and cheap and few and not _is_usable(found)
+    if found.mixture is None or not cheap or found.archive.dim > MANY_DIMENSIONS:
+        return False
+    rows = found.archive.resampled(found.generator, _FOLLOWERS)
+    return not _is_usable(found) or find_straight(found.archive.points[rows]) is not None
 
 
 def _followers(found: Adaptation) -> tuple[np.ndarray, Straight | None]:

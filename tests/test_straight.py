@@ -55,9 +55,31 @@ def test_units_and_signs_do_not_matter(scale):
     np.testing.assert_allclose(scale * found.powers[0][2:], -1.0, rtol=0.1)
 
 
-def banana(generator, n):
-    first = 2.0 * generator.normal(size=n)
-    return np.column_stack([first, 0.5 * first**2 + generator.normal(size=n)])
+def test_rosenbrocks_valley_is_straight_in_two_bends():
+    """x₁ = x₀² + ½ε, x₂ = x₁² + ½ε': all that is left is Gaussian."""
+    generator = np.random.default_rng(7)
+    points = 1.0 + 1.5 * generator.normal(size=(4000, 1))
+    for _ in range(2):
+        points = np.c_[points, points[:, -1] ** 2 + 0.5 * generator.normal(size=4000)]
+    found = find_straight(points)
+    assert sorted(np.argwhere(np.asarray(found.bends) != 0.0)[:, 1:].tolist()) == [[1, 0], [2, 1]]
+    straight = np.asarray(found.inward(jnp.asarray(points, dtype=float)))
+    np.testing.assert_allclose(np.std(straight, axis=0), [1.5, 0.5, 0.5], rtol=0.1)
+    back, log_slope, kept = found.outward(jnp.asarray(straight))
+    np.testing.assert_allclose(back, points, rtol=1e-3, atol=1e-3)
+    assert np.all(kept)
+    assert not np.any(log_slope)
+
+
+def ring(generator, n):
+    angle = 2.0 * np.pi * generator.random(n)
+    radius = 3.0 + 0.2 * generator.normal(size=n)
+    return radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+def three_modes(generator, n):
+    centres = np.array([[-4.0, 0.3, 0.0], [0.0, -0.5, 1.0], [4.0, 0.4, 2.0]])
+    return centres[generator.integers(3, size=n)] + 0.1 * generator.normal(size=(n, 3))
 
 
 def two_modes(generator, n):
@@ -68,8 +90,10 @@ def heavy(generator, n):
     return generator.standard_t(3, size=(n, 4))
 
 
-@pytest.mark.parametrize("make", [banana, two_modes, heavy, lambda g, n: g.normal(size=(n, 25))])
-def test_what_is_no_funnel_is_left_alone(make):
+@pytest.mark.parametrize(
+    "make", [ring, two_modes, three_modes, heavy, lambda g, n: g.normal(size=(n, 25))]
+)
+def test_what_is_straight_already_is_left_alone(make):
     assert find_straight(make(np.random.default_rng(3), 4000)) is None
 
 

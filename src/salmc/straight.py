@@ -1,4 +1,4 @@
-"""Straight coordinates: a funnel's scale and what it spreads, taken apart by an exact map.
+"""Straight coordinates: funnels and bends undone by exact maps.
 
 A log scale s and effects θ with the spread e^{as} around centres c(r), that other coordinates r
 have, are a funnel that nothing affine makes round. In y,
@@ -7,6 +7,10 @@ have, are a funnel that nothing affine makes round. In y,
 
 it is: what people call the non-centred form of a hierarchical model. Where data hold effects in
 places of their own, a smaller power a suits them better, and each effect has its own.
+
+A ridge that bends, as a banana does or Rosenbrock's valley, is straight in
+
+    x_j = y_j + b (x_k − m_k)²,    log |∂x/∂y| = 0.
 
 Deep in a neck θ − c(r) is a small difference of large numbers. Where rounding loses it, log p no
 longer falls as y goes anywhere, and a region that has next to no mass would seem to have all of it:
@@ -31,7 +35,7 @@ _MOST_LOST = 0.1
 
 
 class Straight(eqx.Module):
-    """Maps of so many funnels, one after the other.
+    """So many maps, one after the other; each of a funnel, or of a bend.
 
     Attributes:
         scales: s of each, the number of a coordinate.
@@ -39,7 +43,8 @@ class Straight(eqx.Module):
         powers: a of each coordinate; 0 for those that the funnel leaves as they are.
         weights, shifts: c(r) = weights r + shift, with rows of the effects, and columns of none of
             them, nor of s.
-        widths: of y − c(r); 1 for others.
+        bends, origins: b of each pair, whose rows are of no coordinate that has a column; and m_k.
+        widths: of y − c(r), or of what is left of y_j; 1 for others.
     """
 
     scales: Int[Array, " k"]
@@ -47,6 +52,8 @@ class Straight(eqx.Module):
     powers: Float[Array, "k dim"]
     weights: Float[Array, "k dim dim"]
     shifts: Float[Array, "k dim"]
+    bends: Float[Array, "k dim dim"]
+    origins: Float[Array, "k dim"]
     widths: Float[Array, "k dim"]
 
     @classmethod
@@ -75,8 +82,10 @@ class Straight(eqx.Module):
         return x
 
     def _moved(self, i: int, x: Array, sign: float) -> tuple[Array, Array]:
-        """Through one funnel, one way or the other; and the logarithm of each effect's growth."""
+        """Through one map, one way or the other; and the logarithm of each coordinate's growth."""
         centres = x @ self.weights[i].T + self.shifts[i]
         growth = self.powers[i] * (x[..., self.scales[i], None] - self.middles[i])
         moved = centres + jnp.exp(sign * growth) * (x - centres)
-        return jnp.where(self.powers[i] != 0.0, moved, x), growth
+        moved = jnp.where(self.powers[i] != 0.0, moved, x)
+        # What bends is not what bends it, so that it is the same before and after.
+        return moved + sign * ((x - self.origins[i]) ** 2 @ self.bends[i].T), growth

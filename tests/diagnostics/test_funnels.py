@@ -2,11 +2,13 @@
 
 import jax.numpy as jnp
 import numpy as np
+from scipy import stats
 
 from salmc.diagnostics.trial.frame import Frame
-from salmc.diagnostics.trial.funnels import funnels
+from salmc.diagnostics.trial.funnels import follow, funnels
 from salmc.diagnostics.trial.host import HostDensity
 from salmc.diagnostics.trial.orbits import orbit_tests
+from salmc.movers.funnels import through_funnels
 from salmc.target import Target
 
 DIM = 6
@@ -73,3 +75,33 @@ def test_exact_draws_pass_and_a_thin_neck_does_not():
     kept = np.random.default_rng(3).random(len(points)) < (points[:, 0] + 5.0) / 4.0
     thinned = p_values(points[kept])
     assert min(thinned) < 1e-8
+
+
+def test_following_funnels_leaves_draws_as_they_are():
+    """Exact draws stay exact: of 6,000, quantiles within four standard errors."""
+    points = draws(3)
+    density = HostDensity(Target(log_density, DIM), points[0])
+    found = list(funnels(points))
+    moved, values = follow(
+        found, points, density.values(points), density.values, np.random.default_rng(0)
+    )
+    assert np.mean(moved[:, 0] != points[:, 0]) > 0.9
+    np.testing.assert_allclose(values, density.values(moved), rtol=1e-4, atol=1e-2)
+    for share in (0.02, 0.25, 0.75, 0.98):
+        below = np.mean(moved[:, 0] < 2.0 * stats.norm.ppf(share))
+        assert abs(below - share) < 4.0 * np.sqrt(share * (1.0 - share) / len(points))
+
+
+def test_a_cloud_without_its_neck_comes_to_it():
+    points = draws(4)
+    points = points[points[:, 0] > -0.5]
+    density = HostDensity(Target(log_density, DIM), points[0])
+    moved, _ = through_funnels(
+        points,
+        density.values(points),
+        density.values,
+        lambda *cloud: cloud,
+        np.random.default_rng(0),
+    )
+    truth = 2.0 * stats.norm.ppf([0.02, 0.1, 0.5, 0.9])
+    np.testing.assert_allclose(np.quantile(moved[:, 0], [0.02, 0.1, 0.5, 0.9]), truth, atol=0.4)

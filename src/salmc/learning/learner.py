@@ -116,7 +116,7 @@ class Learner:
         )
         target = mover.target
         if settle and pool is None:
-            target, filled = straightened(*without_edges(target, filled))
+            target, filled = straightened(*without_edges(target, filled), self.key(5))
         record.seconds.update(filled.seconds)
         record.warnings.extend(filled.warnings)
         with record.timed("compile"):

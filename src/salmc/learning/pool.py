@@ -23,6 +23,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
 from salmc.bounds import Bounds, Unbounded
+from salmc.diagnostics.trial.funnels import as_wide
 from salmc.errors import TargetError
 from salmc.kernels.layers import Whitening
 from salmc.learning.hunted import with_missed_modes
@@ -47,6 +48,7 @@ start, which is wide."""
 
 _LESS = 0.3
 """Estimates of log ∫ p differ by about so much from run to run."""
+_MOST_TURNS = 12
 _FEWEST = 4
 """Fewer different particles than this show no shape to learn."""
 
@@ -139,12 +141,25 @@ def without_edges(target: AbstractTarget, pool: Pool) -> tuple[AbstractTarget, P
     )
 
 
-def straightened(target: AbstractTarget, pool: Pool) -> tuple[AbstractTarget, Pool]:
-    """Target and pool in coordinates in which the funnels that the pool shows are straight."""
+def straightened(
+    target: AbstractTarget, pool: Pool, key: PRNGKeyArray
+) -> tuple[AbstractTarget, Pool]:
+    """Target and pool in coordinates in which the funnels and bends of the pool are straight.
+
+    There differences of particles lead everywhere, also into the arms that the pool had not come
+    to: it settles anew.
+    """
     found = find_straight(_shuffled(pool.positions))
     if found is None:
         return target, pool
-    return _in_coordinates(Unbounded.with_straight(target, found), pool)
+    target, pool = _in_coordinates(Unbounded.with_straight(target, found), pool)
+    points, values = pool.positions, pool.log_density
+    for number in range(_MOST_TURNS):
+        before = np.asarray(points)
+        points, values = settle_down(target, jax.random.fold_in(key, number), points, values)
+        if as_wide(range(target.dim), before, np.asarray(points)):
+            break
+    return target, pool._replace(positions=points, log_density=values)
 
 
 def _in_coordinates(target: Unbounded, pool: Pool) -> tuple[AbstractTarget, Pool]:

@@ -42,6 +42,7 @@ def through_funnels(
             break
         clouds = [*clouds, points.copy()][-_TURNS_BACK:]
         points, values = settle(*follow(found, points, values, log_densities, generator))
-        if len(clouds) == _TURNS_BACK and as_wide(found, clouds[0], points):
+        scales = {funnel.scale for funnel in found}
+        if len(clouds) == _TURNS_BACK and as_wide(scales, clouds[0], points):
             break
     return points, values

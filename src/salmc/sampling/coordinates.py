@@ -1,5 +1,6 @@
 """The coordinates of a kernel in files: bounds that were found, and funnels made straight."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from salmc.straight import Straight
 from salmc.target import AbstractTarget
 
 _BOUNDS = ("lower", "upper")
-_STRAIGHT = ("scales", "middles", "powers", "weights", "shifts", "widths")
+_STRAIGHT = tuple(field.name for field in dataclasses.fields(Straight))
 
 
 def arrays_of(target: AbstractTarget | None) -> dict[str, np.ndarray]:
@@ -41,7 +42,8 @@ def in_coordinates(
         require(scales.dtype.kind in "iu", "scales")
         require(bool(np.all((scales >= 0) & (scales < dim))), "scales")
         count = len(scales)
-        shapes = ((count,), (count, dim), (count, dim, dim), (count, dim), (count, dim))
+        flat, square = (count, dim), (count, dim, dim)
+        shapes = ((count,), flat, square, flat, square, flat, flat)
         rest = [
             numbers(arrays[f"straight/{name}"], *shape)
             for name, shape in zip(_STRAIGHT[1:], shapes, strict=True)

@@ -23,7 +23,7 @@ With a random δ the same maps are exact moves of particles (`follow`), accepted
 which carry a pool through a neck that no step in straight lines comes through.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -144,9 +144,9 @@ def follow(
     return points, values
 
 
-def as_wide(found: Sequence[Funnel], before: Cloud, after: Cloud) -> bool:
-    """Whether about as many particles as before are in the tails of the funnels' scales."""
-    for column in {funnel.scale for funnel in found}:
+def as_wide(columns: Iterable[int], before: Cloud, after: Cloud) -> bool:
+    """Whether about as many particles as before are in the tails of some coordinates."""
+    for column in columns:
         for share in _TAILS:
             low, high = np.quantile(before[:, column], (share, 1.0 - share))
             beyond = np.array([np.mean(after[:, column] < low), np.mean(after[:, column] > high)])

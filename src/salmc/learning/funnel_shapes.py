@@ -1,0 +1,169 @@
+"""The shape of a funnel in a cloud: its scale, its effects, their powers and centres.
+
+Of all powers a and centres c those are taken that make the effects y = c + e^{−a (s − m)} (θ − c)
+narrowest, which is maximum likelihood of a Gaussian (`learning.straightening`).
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from salmc.diagnostics.point_sets import Cloud
+from salmc.straight import Straight
+
+_MOST_CENTRES, _LEAST_CENTRE = 4, 0.05
+"""Effects that rather are centres of the others: how many, and what each must gain."""
+
+_EMPTY, _CLUSTERS = -0.5, -1.3
+"""Excess kurtosis below which the middle is empty, of effects and of what they go with; −1.2 is
+that of a uniform, −2 of two points."""
+
+_GRID = np.array([0.15, 0.3, 0.5, 0.75, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0])
+"""Powers in standard units of s, of either sign."""
+
+_NATURAL, _AS_GOOD = np.array([1.0, 0.5]), 0.02
+"""Powers of a log standard deviation and a log variance; and how much better, in log variance, what
+was fitted must be than what models are written with: these, and centres that are one coordinate."""
+
+_LARGEST = 60.0
+"""Of exponents."""
+
+_FEWEST_EACH = 20
+"""Points for each coordinate, below which nothing is looked for."""
+
+
+class Units(NamedTuple):
+    """Points in standard units u, x = middle + width u."""
+
+    units: Cloud
+    middle: Float[np.ndarray, " dim"]
+    width: Float[np.ndarray, " dim"]
+
+    @classmethod
+    def of(cls, points: Cloud) -> "Units | None":
+        middle, width = np.mean(points, axis=0), np.std(points, axis=0)
+        few = len(points) < _FEWEST_EACH * points.shape[1] or points.shape[1] < 2
+        if few or not np.all((width > 0.0) & np.isfinite(width)):
+            return None
+        return cls((points - middle) / width, middle, width)
+
+
+class FunnelShape(NamedTuple):
+    """A funnel in standard units: s, its effects, and the powers and centres of them."""
+
+    scale: int
+    members: np.ndarray
+    rest: np.ndarray
+    powers: Float[np.ndarray, " m"]
+    weights: Float[np.ndarray, "r_and_one m"]
+
+    def straighten(self, units: Cloud) -> Cloud:
+        growth = _growth(units[:, [self.scale]], -self.powers)
+        centres = _with_one(units[:, self.rest]) @ self.weights
+        moved = units.copy()
+        moved[:, self.members] = centres + growth * (units[:, self.members] - centres)
+        return moved
+
+
+def fitted_funnel(cloud: Units, scale: int, members: np.ndarray) -> FunnelShape:
+    """Powers and centres of effects; those that rather serve as centres of the others do so."""
+
+    def shape(members: np.ndarray) -> tuple[float, FunnelShape]:
+        rest = np.setdiff1d(np.arange(len(cloud.middle)), [scale, *members.tolist()])
+        found = FunnelShape(scale, members, rest, *_powers(cloud, scale, members, rest))
+        spread = np.cov(found.straighten(cloud.units), rowvar=False)
+        return float(np.linalg.slogdet(spread)[1]), found
+
+    least, best = shape(members)
+    for _ in range(min(_MOST_CENTRES, len(members) - 1)):
+        tried = [shape(np.setdiff1d(best.members, [member])) for member in best.members]
+        lower, found = min(tried, key=lambda pair: pair[0])
+        if lower > least - 2.0 * _LEAST_CENTRE:
+            break
+        least, best = lower, found
+    return best
+
+
+def is_filled(shape: FunnelShape, units: Cloud) -> bool:
+    """Whether effects lie about their centres: the arms of a banana open as well, and are empty."""
+    effects = shape.straighten(units)[:, shape.members]
+    away = effects - _with_one(units[:, shape.rest]) @ shape.weights
+    return not np.any(are_empty(away, _EMPTY))
+
+
+def are_empty(columns: Cloud, kurtosis: float = _CLUSTERS) -> np.ndarray:
+    """Which columns have next to nothing in their middle."""
+    away = columns - np.mean(columns, axis=0)
+    squares = np.mean(away**2, axis=0)
+    return np.mean(away**4, axis=0) < (3.0 + kurtosis) * squares**2
+
+
+def _powers(
+    cloud: Units, scale: int, members: np.ndarray, rest: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The power of each effect, and the weights of its centre: the least variance of y.
+
+    For a power a, centres by least squares weighted with e^{−2as}, or as models are written.
+    """
+    units, width = cloud.units, cloud.width
+    known, effects = _with_one(units[:, rest]), units[:, members]
+    plain = _plain_centres(cloud, members, rest)
+    # In other units than a logarithm's these may be any number, and mean nothing.
+    natural = _NATURAL * width[scale] * (width[scale] <= _GRID[-1])
+    grid = np.concatenate([[0.0], natural, -natural, _GRID, -_GRID])
+    best = np.full(len(members), np.inf)
+    powers, weights = np.zeros(len(members)), np.zeros((known.shape[1], len(members)))
+    for number, power in enumerate(grid):
+        root = _growth(units[:, [scale]], -power)
+        fitted = np.linalg.lstsq(root * known, root * effects, rcond=None)[0]
+        for centres, written in ((fitted, 0.0), *((one, _AS_GOOD) for one in plain)):
+            spread = np.log(np.var(root * (effects - known @ centres), axis=0))
+            spread -= written + (_AS_GOOD if number <= 2 * len(_NATURAL) else 0.0)
+            better = spread < best
+            best = np.where(better, spread, best)
+            powers = np.where(better, power, powers)
+            weights = np.where(better, centres, weights)
+    return powers, weights
+
+
+def _plain_centres(cloud: Units, members: np.ndarray, rest: np.ndarray) -> list[np.ndarray]:
+    """Weights of centres that are 0, or one other coordinate as it is."""
+    middle, width = cloud.middle, cloud.width
+    found = []
+    for row in range(-1, len(rest)):
+        weights = np.zeros((len(rest) + 1, len(members)))
+        weights[-1] = -middle[members] / width[members]
+        if row >= 0:
+            weights[row] = width[rest[row]] / width[members]
+            weights[-1] += middle[rest[row]] / width[members]
+        found.append(weights)
+    return found
+
+
+def in_own_units(shape: FunnelShape, cloud: Units) -> Straight:
+    """The map of a funnel that was found in standard units."""
+    middle, width, dim = cloud.middle, cloud.width, len(cloud.middle)
+    powers, shift, weights = np.zeros(dim), np.zeros(dim), np.zeros((dim, dim))
+    powers[shape.members] = shape.powers / width[shape.scale]
+    scaled = width[shape.members, None] * shape.weights[:-1].T / width[shape.rest]
+    weights[np.ix_(shape.members, shape.rest)] = scaled
+    own = middle[shape.members] + width[shape.members] * shape.weights[-1]
+    shift[shape.members] = own - scaled @ middle[shape.rest]
+    away = shape.straighten(cloud.units)[:, shape.members]
+    away = away - _with_one(cloud.units[:, shape.rest]) @ shape.weights
+    widths = np.ones(dim)
+    widths[shape.members] = width[shape.members] * np.std(away, axis=0)
+    nothing = np.zeros((dim, dim))
+    arrays = ([middle[shape.scale]], [powers], [weights], [shift], [nothing], [middle], [widths])
+    return Straight(jnp.array([shape.scale]), *(jnp.asarray(a, dtype=float) for a in arrays))
+
+
+def _growth(scale: np.ndarray, power: np.ndarray | float) -> np.ndarray:
+    """e^{as}, which must not overflow where a tail is heavy."""
+    return np.exp(np.clip(scale * power, -_LARGEST, _LARGEST))
+
+
+def _with_one(points: Cloud) -> Cloud:
+    return np.concatenate([points, np.ones((len(points), 1))], axis=1)

@@ -18,6 +18,7 @@ RIGHT: dict[str, Callable[[t.Generator], t.Made]] = {
     "Cauchy": lambda g: (t.of(student(1.0), 1), t.student_draws(g, 1.0, 1)),
     "Cauchy 5-d": lambda g: (t.of(student(1.0), 5), t.student_draws(g, 1.0, 5)),
     "t3 5-d": lambda g: (t.of(student(3.0), 5), t.student_draws(g, 3.0, 5)),
+    "valley": lambda g: (t.of(t.valley, 3), t.valley_draws(g)),
     "box": lambda g: (t.of(box, 5), 3.0 + g.random((t.COUNT, 5))),
     "box with bounds": lambda g: (
         t.of(box, 3, bounds=[(3, 4)] * 3),

@@ -78,6 +78,19 @@ def correlated(correlation: float, dim: int) -> tuple[salmc.Target, np.ndarray]:
     return of(lambda x: -0.5 * x @ precision @ x, dim), np.linalg.cholesky(covariance)
 
 
+def valley(x: jax.Array) -> jax.Array:
+    """Rosenbrock's, in three dimensions: x₀ ~ N(1, 2.5), then each N(square of the last, ½²)."""
+    return -0.2 * ((1.0 - x[0]) ** 2 + 10.0 * jnp.sum((x[1:] - x[:-1] ** 2) ** 2))
+
+
+def valley_draws(g: Generator, count: int = COUNT) -> np.ndarray:
+    """Exact draws of the valley."""
+    points = 1.0 + np.sqrt(2.5) * g.normal(size=(count, 1))
+    for _ in range(2):
+        points = np.c_[points, points[:, -1] ** 2 + 0.5 * g.normal(size=count)]
+    return points
+
+
 def funnel_draws(generator: Generator, dim: int, count: int = COUNT) -> np.ndarray:
     """Exact draws of the funnel."""
     first = 3.0 * generator.normal(size=(count, 1))

@@ -54,6 +54,10 @@ WRONG: dict[str, Callable[[t.Generator], t.Made]] = {
         t.of(centred_schools, 10),
         t.keep(*(lambda x: (x, x[:, 1] > -0.9))(t.schools_draws(g, 2 * t.COUNT))),
     ),
+    "valley cut short": lambda g: (
+        t.of(t.valley, 3),
+        t.keep(*(lambda x: (x, x[:, 2] < 76.0))(t.valley_draws(g, 2 * t.COUNT))),
+    ),
     "funnel with a thin neck": lambda g: (
         t.of(funnel, 10),
         t.keep(

@@ -10,9 +10,9 @@ import pytest
 
 import salmc
 from salmc.bounds import Bounds, Unbounded
+from salmc.diagnostics.straightening import find_straight, shows_funnel
 from salmc.errors import OutputError
 from salmc.kernels import FlowKernel, Whitening
-from salmc.learning.straightening import find_straight, shows_funnel
 from salmc.sampling.sampler import Sampler
 
 GROUPS = 5

@@ -50,6 +50,7 @@ CAUSES = {
     "Cauchy without tails": "Tails are lacking",
     "funnel without neck": "Draws of x0 end too early",
     "centred schools without small τ": "Draws of x1 end too early",
+    "valley cut short": "end too early",
     "funnel with a thin neck": "too few draws are where it is low",
     "centred schools with few small τ": "Biased: x1 governs how widely others spread",
     "copied chain": "copies of others",

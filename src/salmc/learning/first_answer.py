@@ -13,6 +13,7 @@ import numpy as np
 
 from salmc import checks
 from salmc.bounds import Bounds, Unbounded
+from salmc.diagnostics.straightening import find_straight
 from salmc.kernels.layers import Whitening
 from salmc.kernels.mixture import MixtureKernel
 from salmc.learning.adaptive_mixture import FRUGAL, Adaptation, Effort
@@ -22,7 +23,6 @@ from salmc.learning.hunted import missed_modes
 from salmc.learning.mixture_fit import Mixture
 from salmc.learning.review import local_steps
 from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
-from salmc.learning.straightening import find_straight
 from salmc.learning.weighted_draws import Archive
 from salmc.movers.base import check_at
 from salmc.movers.climb import can_climb, find_modes

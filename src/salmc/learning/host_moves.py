@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float
 
+from salmc.diagnostics.straightening import shows_funnel
 from salmc.learning.evaluator import Evaluator
-from salmc.learning.straightening import shows_funnel
 from salmc.movers.funnels import through_funnels
 
 Cloud = Float[np.ndarray, "n dim"]

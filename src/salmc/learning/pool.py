@@ -23,12 +23,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
 from salmc.bounds import Bounds, Unbounded
+from salmc.diagnostics.straightening import find_straight, shows_funnel
 from salmc.diagnostics.trial.funnels import as_wide
 from salmc.errors import TargetError
 from salmc.kernels.layers import Whitening
 from salmc.learning.hunted import with_missed_modes
 from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
-from salmc.learning.straightening import find_straight, shows_funnel
 from salmc.movers import MOVERS, TemperedSMC
 from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover, check_at, log_densities
@@ -121,7 +121,7 @@ def fill_pool(
         moved = state.particles
     moved, values = _only_valid(target, moved, values, size, mover.name)
     if settle and not fills:
-        moved, values = jax.block_until_ready(settle_down(target, keys[3], moved, values))
+        moved, values = settle_down(target, keys[3], moved, values)
     seconds["mover"] = time.perf_counter() - clock
     return Pool(moved, values, start, seconds, warnings, covariance)
 
@@ -136,19 +136,15 @@ def without_edges(target: AbstractTarget, pool: Pool) -> tuple[AbstractTarget, P
     )
     if edges is None:
         return target, pool
-    return _in_coordinates(
-        Unbounded(target, Bounds(*(jnp.asarray(side, dtype=float) for side in edges))), pool
-    )
+    bounds = Bounds(*(jnp.asarray(side, dtype=float) for side in edges))
+    return _in_coordinates(Unbounded(target, bounds), pool)
 
 
 def straightened(
     target: AbstractTarget, pool: Pool, key: PRNGKeyArray
 ) -> tuple[AbstractTarget, Pool]:
-    """Target and pool in coordinates in which the funnels and bends of the pool are straight.
-
-    There differences of particles lead everywhere, also into the arms that the pool had not come
-    to: it settles anew.
-    """
+    """Target and pool in coordinates in which funnels and bends are straight, settled anew: there
+    differences of particles lead into arms that the pool had not come to."""
     found = find_straight(_shuffled(pool.positions))
     if found is None:
         return target, pool

@@ -294,7 +294,6 @@ class SelfAdversarial(AbstractMethod):
         return with_memory(state, quantiles=particles.quantiles(state.memory.points))
 
     def goes_on(self, state: TrainingState, courses: int) -> bool:
-        """While the pool is not yet the target, or the kernel not yet like the pool."""
-        more, accepted = courses < self.settings.courses, float(state.memory.acceptance)
-        unsettled = particles.drift(state.memory) > _SETTLED or accepted < _ENOUGH_ACCEPTED
-        return more and self.moves_in_latent_space and unsettled
+        """While the pool has not settled: what the kernel learns from is not yet the target."""
+        more = self.moves_in_latent_space and courses < self.settings.courses
+        return more and particles.drift(state.memory) > _SETTLED

@@ -64,17 +64,18 @@ def brinks(
     frame: Frame,
     names: Sequence[str],
     seed: int = 0,
+    only: Sequence[int] | None = None,
 ) -> list[Brink]:
-    """Both ends of every coordinate, p-values not yet corrected for their number."""
+    """Both ends of every coordinate, or of some; p-values not yet corrected for their number."""
     generator = np.random.default_rng(seed)
     half = len(points) // 2
     if half < 40 or density.effort < LITTLE:
         return []
     dim = frame.dim
-    chosen = np.arange(dim)
+    chosen = np.arange(dim) if only is None else np.asarray(only, int)
     most = density.share_of(_MOST_COORDINATES, 2)
-    if dim > most:
-        chosen = np.sort(generator.choice(dim, most, replace=False))
+    if len(chosen) > most:
+        chosen = np.sort(generator.choice(chosen, most, replace=False))
     halves = (points[:half], points[half : 2 * half])
     found = []
     for i in chosen.tolist():

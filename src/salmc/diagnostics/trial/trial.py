@@ -6,8 +6,10 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
+from salmc.bounds import Unbounded
 from salmc.diagnostics.hunt import Hunt, hunt
 from salmc.diagnostics.point_sets import Cloud, Numbers
+from salmc.diagnostics.straightening import find_straight
 from salmc.diagnostics.trial.brinks import Brink, brinks
 from salmc.diagnostics.trial.frame import Frame, spaced
 from salmc.diagnostics.trial.host import HostDensity
@@ -140,6 +142,7 @@ def _asked(
 ) -> Trial:
     orbits = orbit_tests(density, points, frame, names, seed)
     ends = brinks(density, points, frame, names, seed)
+    ends += _straight_brinks(density, points, names, seed)
     stein = None
     if density.target.differentiable and not trial.edges:
         some = points[: density.share_of(_STEIN_POINTS, 400)]
@@ -155,6 +158,31 @@ def _asked(
         brink_p_value=_corrected([brink.p_value for brink in ends]),
         stein=stein,
     )
+
+
+def _straight_brinks(
+    density: HostDensity, points: Cloud, names: Sequence[str], seed: int
+) -> list[Brink]:
+    """Ends of the draws in coordinates in which their funnels and bends are straight.
+
+    There a step along a coordinate follows the neck or the ridge. Asked are the coordinates that
+    are the same in both, so that what is found has the place that it seems to have.
+    """
+    straight = find_straight(points)
+    if straight is None:
+        return []
+    moved = np.any(np.asarray(straight.bends) != 0.0, axis=(0, 2))
+    moved |= np.any(np.asarray(straight.powers) != 0.0, axis=0)
+    inside = straight.inward(jnp.asarray(points, dtype=float))
+    cloud = np.asarray(inside, np.float64)[np.asarray(straight.outward(inside)[2])]
+    if len(cloud) < _FEWEST:
+        return []
+    target = Unbounded.with_straight(density.target, straight)
+    there = HostDensity(target, cloud[0], density.effort)
+    same = np.flatnonzero(~moved).tolist()
+    found = brinks(there, cloud, Frame.of(cloud), names, seed, same)
+    density.evaluations += there.evaluations
+    return found
 
 
 def _corrected(p_values: Sequence[float]) -> float:

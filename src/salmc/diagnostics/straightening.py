@@ -10,27 +10,46 @@ of the pool, and what is gained is what is gained on the other half. No gradient
 of the density is needed.
 """
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from salmc.diagnostics.point_sets import Cloud
-from salmc.learning.funnel_shapes import (
-    Units,
-    are_empty,
-    fitted_funnel,
-    in_own_units,
-    is_filled,
-)
 from salmc.straight import Straight
 
 _POINTS = 4000
-_MOST_MAPS, _CANDIDATES = 8, 3
-_SHOWN = 0.1
-"""Correlation of a coordinate with the log spread of another, at which they may be a funnel."""
+_MOST_MAPS = 8
+_FEWEST_EACH = 20
+"""Points for each coordinate, below which nothing is looked for."""
+
+_SHOWN, _BEYOND_CHANCE = 0.1, 4.0
+"""Correlation of a coordinate with the log spread of another, at which they may be a funnel; and in
+standard errors, of few points."""
 
 _LEAST_GAIN = 0.25
 """Of log density for each point, from one map more: less is not worth other coordinates."""
+
+_CLUSTERS = -1.3
+"""Excess kurtosis of a coordinate with nothing in its middle; −1.2 is that of a uniform, −2 of two
+points. Separate modes are no funnel, and no bend."""
+
+
+class Units(NamedTuple):
+    """Points in standard units u, x = middle + width u."""
+
+    units: Cloud
+    middle: Float[np.ndarray, " dim"]
+    width: Float[np.ndarray, " dim"]
+
+    @classmethod
+    def of(cls, points: Cloud) -> "Units | None":
+        middle, width = np.mean(points, axis=0), np.std(points, axis=0)
+        few = len(points) < _FEWEST_EACH * points.shape[1] or points.shape[1] < 2
+        if few or not np.all((width > 0.0) & np.isfinite(width)):
+            return None
+        return cls((points - middle) / width, middle, width)
 
 
 def find_straight(points: Cloud) -> Straight | None:
@@ -56,7 +75,16 @@ def find_straight(points: Cloud) -> Straight | None:
 def shows_funnel(points: Cloud) -> bool:
     """Whether the spread of some coordinate goes with another: quick, and not strict."""
     cloud = Units.of(np.asarray(points, np.float64)[:_POINTS])
-    return cloud is not None and bool(np.max(np.abs(_bound_spreads(cloud.units))) > _SHOWN)
+    return cloud is not None and bool(np.any(_shown(cloud)))
+
+
+def _shown(cloud: Units) -> Float[np.ndarray, "dim dim"]:
+    """Squares of correlations that are more than chance, and count."""
+    bound = _bound_spreads(cloud.units)
+    least = max(_SHOWN, _BEYOND_CHANCE / np.sqrt(len(cloud.units)))
+    shown = np.where(np.abs(bound) > least, bound**2, 0.0)
+    shown[are_empty(cloud.units)] = 0.0
+    return shown
 
 
 def _bound_spreads(units: Cloud) -> Float[np.ndarray, "dim dim"]:
@@ -77,25 +105,13 @@ def _bound_spreads(units: Cloud) -> Float[np.ndarray, "dim dim"]:
 
 
 def _funnel(cloud: Units) -> tuple[float, Straight | None]:
-    """The funnel that gains most on held-out points, and what it gains."""
-    bound = _bound_spreads(cloud.units)
-    shown = np.where(np.abs(bound) > _SHOWN, bound**2, 0.0)
-    built, held = cloud._replace(units=cloud.units[::2]), cloud.units[1::2]
-    best, most = None, -np.inf
-    plain = _likelihood(built.units, held)
-    shown[are_empty(cloud.units)] = 0.0
-    for scale in np.argsort(-np.sum(shown, axis=1))[:_CANDIDATES].tolist():
-        members = np.flatnonzero(shown[scale])
-        if not len(members):
-            break
-        shape = fitted_funnel(built, scale, members)
-        if not is_filled(shape, built.units):
-            continue
-        gain = _likelihood(shape.straighten(built.units), shape.straighten(held)) - plain
-        gain -= float(np.mean(held[:, scale]) * np.sum(shape.powers))
-        if gain > most:
-            best, most = shape, gain
-    return most, None if best is None else in_own_units(best, cloud)
+    """The funnel that gains most, and what it gains."""
+    shown = _shown(cloud)
+    if not np.any(shown):
+        return -np.inf, None
+    from salmc.diagnostics.funnel_shapes import best_funnel
+
+    return best_funnel(cloud, shown)
 
 
 def _bend(cloud: Units) -> tuple[float, Straight | None]:
@@ -127,7 +143,7 @@ def _bend(cloud: Units) -> tuple[float, Straight | None]:
     straight = [points.copy() for points in (built, held)]
     for points in straight:
         points[:, j] -= weight * (points[:, k] - origin) ** 2
-    gain = _likelihood(*straight) - _likelihood(built, held)
+    gain = likelihood(*straight) - likelihood(built, held)
     return gain, _bent(cloud, j, k, weight, origin)
 
 
@@ -143,7 +159,14 @@ def _bent(cloud: Units, j: int, k: int, weight: float, origin: float) -> Straigh
     return Straight(jnp.array([k]), *(jnp.asarray(a, dtype=float) for a in arrays))
 
 
-def _likelihood(built: Cloud, held: Cloud) -> float:
+def are_empty(columns: Cloud, kurtosis: float = _CLUSTERS) -> np.ndarray:
+    """Which columns have next to nothing in their middle."""
+    away = columns - np.mean(columns, axis=0)
+    squares = np.mean(away**2, axis=0)
+    return np.mean(away**4, axis=0) < (3.0 + kurtosis) * squares**2
+
+
+def likelihood(built: Cloud, held: Cloud) -> float:
     """Mean log density of held-out points by a Gaussian that was fitted to the others."""
     middle, covariance = np.mean(built, axis=0), np.cov(built, rowvar=False)
     covariance = covariance + 1e-12 * np.trace(covariance) * np.eye(len(middle))

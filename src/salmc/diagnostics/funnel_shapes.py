@@ -1,7 +1,7 @@
 """The shape of a funnel in a cloud: its scale, its effects, their powers and centres.
 
 Of all powers a and centres c those are taken that make the effects y = c + e^{−a (s − m)} (θ − c)
-narrowest, which is maximum likelihood of a Gaussian (`learning.straightening`).
+narrowest, which is maximum likelihood of a Gaussian (`diagnostics.straightening`).
 """
 
 from typing import NamedTuple
@@ -11,14 +11,15 @@ import numpy as np
 from jaxtyping import Float
 
 from salmc.diagnostics.point_sets import Cloud
+from salmc.diagnostics.straightening import Units, are_empty, likelihood
 from salmc.straight import Straight
 
 _MOST_CENTRES, _LEAST_CENTRE = 4, 0.05
 """Effects that rather are centres of the others: how many, and what each must gain."""
 
-_EMPTY, _CLUSTERS = -0.5, -1.3
-"""Excess kurtosis below which the middle is empty, of effects and of what they go with; −1.2 is
-that of a uniform, −2 of two points."""
+_CANDIDATES = 3
+_EMPTY = -0.5
+"""Excess kurtosis of effects below which there are none in the middle."""
 
 _GRID = np.array([0.15, 0.3, 0.5, 0.75, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0])
 """Powers in standard units of s, of either sign."""
@@ -30,27 +31,8 @@ was fitted must be than what models are written with: these, and centres that ar
 _LARGEST = 60.0
 """Of exponents."""
 
-_FEWEST_EACH = 20
-"""Points for each coordinate, below which nothing is looked for."""
 
-
-class Units(NamedTuple):
-    """Points in standard units u, x = middle + width u."""
-
-    units: Cloud
-    middle: Float[np.ndarray, " dim"]
-    width: Float[np.ndarray, " dim"]
-
-    @classmethod
-    def of(cls, points: Cloud) -> "Units | None":
-        middle, width = np.mean(points, axis=0), np.std(points, axis=0)
-        few = len(points) < _FEWEST_EACH * points.shape[1] or points.shape[1] < 2
-        if few or not np.all((width > 0.0) & np.isfinite(width)):
-            return None
-        return cls((points - middle) / width, middle, width)
-
-
-class FunnelShape(NamedTuple):
+class _Shape(NamedTuple):
     """A funnel in standard units: s, its effects, and the powers and centres of them."""
 
     scale: int
@@ -67,12 +49,36 @@ class FunnelShape(NamedTuple):
         return moved
 
 
-def fitted_funnel(cloud: Units, scale: int, members: np.ndarray) -> FunnelShape:
+def best_funnel(cloud: Units, shown: Float[np.ndarray, "dim dim"]) -> tuple[float, Straight | None]:
+    """The funnel that gains most on held-out points, and what it gains.
+
+    Args:
+        cloud: built on every other point.
+        shown: how much each coordinate has to do with the spread of each other one.
+    """
+    built, held = cloud._replace(units=cloud.units[::2]), cloud.units[1::2]
+    best, most = None, -np.inf
+    plain = likelihood(built.units, held)
+    for scale in np.argsort(-np.sum(shown, axis=1))[:_CANDIDATES].tolist():
+        members = np.flatnonzero(shown[scale])
+        if not len(members):
+            break
+        shape = _fitted(built, scale, members)
+        if not _is_filled(shape, built.units):
+            continue
+        gain = likelihood(shape.straighten(built.units), shape.straighten(held)) - plain
+        gain -= float(np.mean(held[:, scale]) * np.sum(shape.powers))
+        if gain > most:
+            best, most = shape, gain
+    return most, None if best is None else _in_own_units(best, cloud)
+
+
+def _fitted(cloud: Units, scale: int, members: np.ndarray) -> _Shape:
     """Powers and centres of effects; those that rather serve as centres of the others do so."""
 
-    def shape(members: np.ndarray) -> tuple[float, FunnelShape]:
+    def shape(members: np.ndarray) -> tuple[float, _Shape]:
         rest = np.setdiff1d(np.arange(len(cloud.middle)), [scale, *members.tolist()])
-        found = FunnelShape(scale, members, rest, *_powers(cloud, scale, members, rest))
+        found = _Shape(scale, members, rest, *_powers(cloud, scale, members, rest))
         spread = np.cov(found.straighten(cloud.units), rowvar=False)
         return float(np.linalg.slogdet(spread)[1]), found
 
@@ -86,18 +92,11 @@ def fitted_funnel(cloud: Units, scale: int, members: np.ndarray) -> FunnelShape:
     return best
 
 
-def is_filled(shape: FunnelShape, units: Cloud) -> bool:
+def _is_filled(shape: _Shape, units: Cloud) -> bool:
     """Whether effects lie about their centres: the arms of a banana open as well, and are empty."""
     effects = shape.straighten(units)[:, shape.members]
     away = effects - _with_one(units[:, shape.rest]) @ shape.weights
     return not np.any(are_empty(away, _EMPTY))
-
-
-def are_empty(columns: Cloud, kurtosis: float = _CLUSTERS) -> np.ndarray:
-    """Which columns have next to nothing in their middle."""
-    away = columns - np.mean(columns, axis=0)
-    squares = np.mean(away**2, axis=0)
-    return np.mean(away**4, axis=0) < (3.0 + kurtosis) * squares**2
 
 
 def _powers(
@@ -142,7 +141,7 @@ def _plain_centres(cloud: Units, members: np.ndarray, rest: np.ndarray) -> list[
     return found
 
 
-def in_own_units(shape: FunnelShape, cloud: Units) -> Straight:
+def _in_own_units(shape: _Shape, cloud: Units) -> Straight:
     """The map of a funnel that was found in standard units."""
     middle, width, dim = cloud.middle, cloud.width, len(cloud.middle)
     powers, shift, weights = np.zeros(dim), np.zeros(dim), np.zeros((dim, dim))

@@ -28,7 +28,7 @@ _SHOWN, _BEYOND_CHANCE = 0.1, 4.0
 """Correlation of a coordinate with the log spread of another, at which they may be a funnel; and in
 standard errors, of few points."""
 
-_LEAST_GAIN = 0.25
+_LEAST_GAIN = 0.1
 """Of log density for each point, from one map more: less is not worth other coordinates."""
 
 _CLUSTERS = -1.3

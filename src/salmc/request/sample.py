@@ -40,7 +40,7 @@ _MOST_NUMBERS = 2**28
 """Positions that are kept in memory, 1 GB of them; statistics of them take some more."""
 
 _STUCK = 0.01
-"""Effective draws for each draw, below which more draws are no way."""
+"""Effective draws for each draw of the first answer, below which a flow is learned after all."""
 
 _SEARCH_SHARE = 0.6
 """Of a budget, that the search may take."""
@@ -99,8 +99,10 @@ def sample(
         rate = answer.efficiency if sampler is answer.sampler else _accepted(sampler)
         spent = answer.evaluations["points"] if evaluations is not None else 0
         left = None if evaluations is None else evaluations - spent
-        draws, used = _draw(sampler, effective, effective_rate(rate), chains, seed, left, report)
-        if left is None and sampler is answer.sampler and _is_stuck(draws, effective):
+        first = left is None and sampler is answer.sampler
+        rate = effective_rate(rate)
+        draws, used = _draw(sampler, effective, rate, chains, seed, left, report, first)
+        if first and _is_stuck(draws, effective):
             # p/q of the mixture's own draws saw none of what chains came to: a flow may.
             sampler = fit(target, seed=seed, effective=effective, progress=report)
             searched = time.perf_counter() - began
@@ -147,7 +149,7 @@ def _chosen(
 
 
 def _is_stuck(draws: Draws, effective: int) -> bool:
-    """Whether the run was given up because its chains hardly move."""
+    """Whether chains hardly move, and there are too few effective draws."""
     found, count = smallest_ess(draws.positions), draws.positions[..., 0].size
     return found < effective and found < _STUCK * count
 
@@ -166,6 +168,7 @@ def _draw(
     seed: int,
     left: int | None,
     report: AbstractReporter,
+    gives_up: bool = False,
 ) -> tuple[Draws, int]:
     """Rounds of draws, each of which goes on where the last ended; and what they evaluated.
 
@@ -176,6 +179,7 @@ def _draw(
         chains, seed: of the run.
         left: evaluations that may still be made; None for any number.
         report: told of each round.
+        gives_up: whether chains that hardly move are the end of it, as there is another way.
     """
     parts: list[Draws] = []
     used, found, start = 0, 0.0, None
@@ -202,7 +206,7 @@ def _draw(
         rate = max(found / (chains * (total + count)), 1e-4)
         if found >= effective or part.positions.shape[1] < count:
             break
-        if left is None and number > 0 and rate < _STUCK:
+        if gives_up and number > 0 and rate < _STUCK:
             break
         start = part.positions[:, -1]
     if not parts:
@@ -225,13 +229,9 @@ def _joined(parts: list[Draws], found: float, effective: int, left: int | None) 
     first = parts[0]
     warnings = dict.fromkeys(sentence for part in parts for sentence in part.warnings)
     if found < effective:
-        cause = "memory, or an interruption, ended the run."
-        if left is not None:
-            cause = "the budget of evaluations ended the run."
-        elif found < _STUCK * sum(part.positions[..., 0].size for part in parts):
-            cause = "chains hardly move, so that more draws are no way. Train longer, by improve()."
+        cause = "the budget of evaluations" if left is not None else "memory, or an interruption,"
         told = f"{found:.0f} effective draws of {effective} that were asked for"
-        warnings[f"{told}: {cause}"] = None
+        warnings[f"{told}: {cause} ended the run."] = None
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts], axis=1)
         for name in ("positions", "log_density", "accepted")

@@ -116,7 +116,7 @@ def _powers(
     powers, weights = np.zeros(len(members)), np.zeros((known.shape[1], len(members)))
     for number, power in enumerate(grid):
         root = _growth(units[:, [scale]], -power)
-        fitted = np.linalg.lstsq(root * known, root * effects, rcond=None)[0]
+        fitted = _least_squares(root * known, root * effects)
         for centres, written in ((fitted, 0.0), *((one, _AS_GOOD) for one in plain)):
             spread = np.log(np.var(root * (effects - known @ centres), axis=0))
             spread -= written + (_AS_GOOD if number <= 2 * len(_NATURAL) else 0.0)
@@ -125,6 +125,15 @@ def _powers(
             powers = np.where(better, power, powers)
             weights = np.where(better, centres, weights)
     return powers, weights
+
+
+def _least_squares(known: Cloud, effects: Cloud) -> np.ndarray:
+    """By normal equations, many times quicker than by singular values; columns as long as each
+    other first, which is what their accuracy depends on."""
+    length = np.sqrt(np.sum(known**2, axis=0)) + 1e-300
+    known = known / length
+    gram = known.T @ known + 1e-12 * np.eye(known.shape[1])
+    return np.linalg.solve(gram, known.T @ effects) / length[:, None]
 
 
 def _plain_centres(cloud: Units, members: np.ndarray, rest: np.ndarray) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from salmc.diagnostics.point_sets import Cloud
+from salmc.diagnostics.point_sets import Cloud, with_one
 from salmc.diagnostics.straightening import Units, are_empty, likelihood
 from salmc.straight import Straight
 
@@ -43,10 +43,15 @@ class _Shape(NamedTuple):
 
     def straighten(self, units: Cloud) -> Cloud:
         growth = _growth(units[:, [self.scale]], -self.powers)
-        centres = _with_one(units[:, self.rest]) @ self.weights
+        centres = with_one(units[:, self.rest]) @ self.weights
         moved = units.copy()
         moved[:, self.members] = centres + growth * (units[:, self.members] - centres)
         return moved
+
+    def away(self, units: Cloud) -> Cloud:
+        """y − c(r), of the effects alone."""
+        centres = with_one(units[:, self.rest]) @ self.weights
+        return self.straighten(units)[:, self.members] - centres
 
 
 def best_funnel(cloud: Units, shown: Float[np.ndarray, "dim dim"]) -> tuple[float, Straight | None]:
@@ -94,9 +99,7 @@ def _fitted(cloud: Units, scale: int, members: np.ndarray) -> _Shape:
 
 def _is_filled(shape: _Shape, units: Cloud) -> bool:
     """Whether effects lie about their centres: the arms of a banana open as well, and are empty."""
-    effects = shape.straighten(units)[:, shape.members]
-    away = effects - _with_one(units[:, shape.rest]) @ shape.weights
-    return not np.any(are_empty(away, _EMPTY))
+    return not np.any(are_empty(shape.away(units), _EMPTY))
 
 
 def _powers(
@@ -107,7 +110,7 @@ def _powers(
     For a power a, centres by least squares weighted with e^{−2as}, or as models are written.
     """
     units, width = cloud.units, cloud.width
-    known, effects = _with_one(units[:, rest]), units[:, members]
+    known, effects = with_one(units[:, rest]), units[:, members]
     plain = _plain_centres(cloud, members, rest)
     # In other units than a logarithm's these may be any number, and mean nothing.
     natural = _NATURAL * width[scale] * (width[scale] <= _GRID[-1])
@@ -159,10 +162,8 @@ def _in_own_units(shape: _Shape, cloud: Units) -> Straight:
     weights[np.ix_(shape.members, shape.rest)] = scaled
     own = middle[shape.members] + width[shape.members] * shape.weights[-1]
     shift[shape.members] = own - scaled @ middle[shape.rest]
-    away = shape.straighten(cloud.units)[:, shape.members]
-    away = away - _with_one(cloud.units[:, shape.rest]) @ shape.weights
     widths = np.ones(dim)
-    widths[shape.members] = width[shape.members] * np.std(away, axis=0)
+    widths[shape.members] = width[shape.members] * np.std(shape.away(cloud.units), axis=0)
     nothing = np.zeros((dim, dim))
     arrays = ([middle[shape.scale]], [powers], [weights], [shift], [nothing], [middle], [widths])
     return Straight(jnp.array([shape.scale]), *(jnp.asarray(a, dtype=float) for a in arrays))
@@ -171,7 +172,3 @@ def _in_own_units(shape: _Shape, cloud: Units) -> Straight:
 def _growth(scale: np.ndarray, power: np.ndarray | float) -> np.ndarray:
     """e^{as}, which must not overflow where a tail is heavy."""
     return np.exp(np.clip(scale * power, -_LARGEST, _LARGEST))
-
-
-def _with_one(points: Cloud) -> Cloud:
-    return np.concatenate([points, np.ones((len(points), 1))], axis=1)

@@ -57,6 +57,11 @@ class StatisticWithFloor(NamedTuple):
         return not self.value <= self.floor
 
 
+def with_one(points: Cloud) -> Cloud:
+    """With a column of ones at the end: for what is affine in points."""
+    return np.concatenate([points, np.ones((len(points), 1))], axis=1)
+
+
 def as_points(name: str, values: Any, at_least: int = 2) -> Points:
     """A finite double precision array of shape (n, dim)."""
     points = np.asarray(values, dtype=np.float64)

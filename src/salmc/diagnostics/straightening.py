@@ -126,7 +126,7 @@ def _bend(cloud: Units) -> tuple[float, Straight | None]:
     squares = built**2
     for j in range(dim):
         others = np.delete(np.arange(dim), j)
-        known = np.concatenate([np.ones((len(built), 1)), built[:, others]], axis=1)
+        known = np.column_stack([np.ones(len(built)), built[:, others]])
         both = np.concatenate([built[:, [j]], squares[:, others]], axis=1)
         left = both - known @ np.linalg.lstsq(known, both, rcond=None)[0]
         norms = np.sqrt(np.sum(left**2, axis=0)) + 1e-30

@@ -3,14 +3,11 @@
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
+from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.straightening import shows_funnel
 from salmc.learning.evaluator import Evaluator
 from salmc.movers.funnels import through_funnels
-
-Cloud = Float[np.ndarray, "n dim"]
-Numbers = Float[np.ndarray, " n"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,9 +43,7 @@ class Moves:
             return points, values
         return through_funnels(points, values, self.evaluator, self.evolved, self.generator, turns)
 
-    def _evolve(
-        self, points: np.ndarray, values: np.ndarray, others: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _evolve(self, points: Cloud, values: Numbers, others: Cloud) -> tuple[Cloud, Numbers]:
         """One Metropolis step of each point by differences of others, as in `movers.evolution`."""
         count, dim = points.shape
         first, second = self.generator.integers(len(others), size=(2, count))

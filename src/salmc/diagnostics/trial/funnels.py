@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Num
 
-from salmc.diagnostics.point_sets import Cloud, Numbers
+from salmc.diagnostics.point_sets import Cloud, Numbers, with_one
 
 _POINTS, _FEWEST = 4000, 400
 _LEAST_CORRELATION, _BESIDE_LARGEST = 0.12, 0.5
@@ -73,7 +73,7 @@ class Funnel(NamedTuple):
         if self.weights is None:
             centres = np.mean(points[:, self.members], axis=1, keepdims=True)
         else:
-            centres = _with_one(points[:, self.rest]) @ self.weights
+            centres = with_one(points[:, self.rest]) @ self.weights
         away = points[:, self.members] - centres
         # What overflows is so far out that the density is zero there.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -189,7 +189,7 @@ def _centres(rest: Cloud, members: Cloud, scale: np.ndarray) -> tuple[np.ndarray
     By least squares, each draw by the inverse of its variance: centres must be right in the neck,
     where members are nearly there, and draws of the mouth would put them anywhere.
     """
-    known, power = _with_one(rest), 0.0
+    known, power = with_one(rest), 0.0
     held = np.maximum(scale, np.quantile(scale, 0.005))
     for _ in range(3):
         root = np.exp(-power * (held - np.min(held)))[:, None]
@@ -197,7 +197,3 @@ def _centres(rest: Cloud, members: Cloud, scale: np.ndarray) -> tuple[np.ndarray
         away = np.log(np.abs(members - known @ weights) + np.finfo(float).tiny)
         power = float(np.median(scale @ away) / np.sum(scale**2))
     return weights, power
-
-
-def _with_one(points: Cloud) -> Cloud:
-    return np.concatenate([points, np.ones((len(points), 1))], axis=1)

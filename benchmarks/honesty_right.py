@@ -66,6 +66,13 @@ RIGHT: dict[str, Callable[[t.Generator], t.Made]] = {
         t.of(lambda x: t.normal(x / jnp.asarray(t.SCALES)), 4),
         t.SCALES * t.standard(g, 4),
     ),
+    "a step": lambda g: (
+        t.of(t.step, 3),
+        np.c_[
+            np.where(g.random(t.COUNT) < 0.2, 1.0, -1.0) * np.abs(t.standard(g, 1)[:, 0]),
+            t.standard(g, 2),
+        ],
+    ),
     "Laplace": lambda g: (t.of(lambda x: -jnp.sum(jnp.abs(x)), 3), g.laplace(size=(t.COUNT, 3))),
     "log gamma": lambda g: (
         t.of(lambda x: jnp.sum(0.5 * x - jnp.exp(x)), 3),

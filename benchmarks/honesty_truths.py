@@ -29,6 +29,11 @@ def normal(x: jax.Array) -> jax.Array:
     return -0.5 * jnp.sum(x**2)
 
 
+def step(x: jax.Array) -> jax.Array:
+    """N(0, I), four times as high where x₀ < 0."""
+    return normal(x) - jnp.where(x[0] > 0.0, np.log(4.0), 0.0)
+
+
 def standard(generator: Generator, dim: int) -> np.ndarray:
     """Draws from N(0, I)."""
     return generator.normal(size=(COUNT, dim))

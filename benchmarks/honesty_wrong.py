@@ -24,6 +24,7 @@ WRONG: dict[str, Callable[[t.Generator], t.Made]] = {
         t.of(t.normal, 5),
         t.standard(g, 5) * [0.85, 1, 1, 1, 1],
     ),
+    "a step overlooked": lambda g: (t.of(t.step, 3), t.standard(g, 3)),
     "correlation lost": lambda g: (t.FIVE[0], t.standard(g, 5)),
     "one of two modes": lambda g: (t.TWO[0], t.TWO[1](g, np.array([1.0, 0.0]))),
     "one of two modes, black box": lambda g: (t.black_box(t.numpy_two, 2), t.standard(g, 2) + 3.0),

@@ -28,6 +28,33 @@ from salmc.programs_on_disk import remember_programs  # noqa: E402
 remember_programs()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _pools_filled_once():
+    """Tests of training that share target, seed and sizes share the pool that they begin from.
+
+    A pool is a pure function of these (`tests/learning/test_pool.py` asks `fill_pool` itself), and
+    filling it takes longer than the few steps that most tests train for.
+    """
+    import jax
+    import numpy as np
+
+    import salmc.learning.learner as learner
+
+    filled, fill = {}, learner.fill_pool
+
+    def remembered(target, key, size, mover, **options):
+        leaves, tree = jax.tree.flatten((target, mover))
+        values = tuple(np.asarray(leaf).tobytes() for leaf in leaves)
+        which = (tree, values, jax.random.key_data(key).tobytes(), size, *options.values())
+        if which not in filled:
+            filled[which] = fill(target, key, size, mover, **options)
+        return filled[which]
+
+    learner.fill_pool = remembered
+    yield
+    learner.fill_pool = fill
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _few_compiled_programs():
     """Forget compiled programs before a worker has so many that the next one aborts it."""

@@ -26,7 +26,7 @@ from salmc.straight import Straight
 from salmc.target import AbstractTarget, Point, Points, Scalar, zero_where_invalid
 
 _INSIDE = 1e-6
-"""Points on an edge are taken to lie this share of the way inside, where y is finite."""
+"""Points on an edge at 0 are taken to lie this share of the way inside, where y is finite."""
 
 
 class Bounds(eqx.Module):
@@ -86,14 +86,24 @@ class Bounds(eqx.Module):
         """y, of points within."""
         below, above = jnp.isfinite(self.lower), jnp.isfinite(self.upper)
         low, high = jnp.where(below, self.lower, 0.0), jnp.where(above, self.upper, 1.0)
-        least = _INSIDE * jnp.where(below & above, high - low, 1.0)
-        from_low, from_high = jnp.maximum(x - low, least), jnp.maximum(high - x, least)
+        width = jnp.where(below & above, high - low, 1.0)
+        from_low = jnp.where(x > low, x - low, _beside(low, width))
+        from_high = jnp.where(x < high, high - x, _beside(high, width))
         y = jnp.where(
             below & above,
             jnp.log(from_low) - jnp.log(from_high),
             jnp.where(below, jnp.log(from_low), jnp.log(from_high)),
         )
         return jnp.where(~below & ~above, x, y)
+
+
+def _beside(edge: Float[Array, " dim"], width: Float[Array, " dim"]) -> Float[Array, " dim"]:
+    """How far inside points on an edge are taken to lie: as near as rounds to it, if anything does.
+
+    What is not on the edge stays where it is, however near: a scale may be 10⁻⁹.
+    """
+    rounding = 0.25 * jnp.finfo(edge.dtype).eps * jnp.abs(edge)
+    return jnp.where(edge == 0.0, _INSIDE * width, jnp.minimum(rounding, _INSIDE * width))
 
 
 class Unbounded(AbstractTarget):

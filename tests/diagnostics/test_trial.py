@@ -8,6 +8,7 @@ from salmc.diagnostics.trial.frame import Frame, spaced
 from salmc.diagnostics.trial.host import HostDensity
 from salmc.diagnostics.trial.orbits import label_exchanges, orbit_tests, uniform_p_value
 from salmc.diagnostics.trial.repeats import repeated_share
+from salmc.diagnostics.trial.slopes import slopes_hold
 from salmc.diagnostics.trial.soundness import soundness
 from salmc.diagnostics.trial.stein import stein_tests
 from salmc.diagnostics.trial.tails import does_not_integrate, far_out
@@ -213,3 +214,52 @@ def test_spaced_indices_and_frames_of_hard_points():
     frame = Frame.of(points)
     np.testing.assert_allclose(frame.inward(frame.outward(points)), points, atol=1e-9)
     assert np.all(Frame.of(np.ones((50, 2))).scale > 0)
+
+
+def test_a_few_lost_digits_are_no_other_density():
+    """Values that came with draws differ where a bound takes digits away: one in fifty, by much."""
+    points = np.random.default_rng(0).normal(size=(500, 2))
+    stored = normal(points)
+    stored[::50] += 3.0
+    frame = Frame.of(points)
+    assert soundness(NumpyDensity(normal), points, stored, frame).mismatch < 1e-9
+    stored[::3] += 3.0
+    assert soundness(NumpyDensity(normal), points, stored, frame).mismatch > 0.5
+
+
+class SlopedDensity(NumpyDensity):
+    """With a gradient that may be any function's."""
+
+    def __init__(self, function, gradient, dim=2):
+        super().__init__(function, dim)
+        self.gradient = gradient
+
+    def gradients(self, points):
+        return self.gradient(points)
+
+
+SLOPES = {
+    "smooth": (normal, lambda x: -x, True),
+    "a kink": (lambda x: -np.sum(np.abs(x), axis=1), lambda x: -np.sign(x), True),
+    "narrow modes": (
+        lambda x: np.maximum(normal(x / 0.02), normal((x - 1.0) / 0.02)),
+        lambda x: np.where(np.sum(x, axis=1, keepdims=True) < 1.0, -x, 1.0 - x) / 4e-4,
+        True,
+    ),
+    "far below zero": (lambda x: normal(x) - 1e6, lambda x: -x, True),
+    "a step": (lambda x: normal(x) - (x[:, 0] > 0.5), lambda x: -x, False),
+    "a table": (lambda x: -np.round(np.abs(x[:, 0])), lambda x: 0.0 * x, False),
+    "half of the gradient": (normal, lambda x: -0.5 * x, False),
+    "no gradient": (normal, lambda x: 0.0 * x, False),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_slopes_that_belong_to_the_values(name):
+    function, gradient, holds = SLOPES[name]
+    points = np.random.default_rng(0).normal(size=(600, 2))
+    if name == "narrow modes":
+        points = 0.02 * points + np.random.default_rng(1).integers(0, 2, (600, 1))
+    density = SlopedDensity(function, gradient)
+    density._effort = 1.0
+    assert slopes_hold(density, points, Frame.of(points)) == holds

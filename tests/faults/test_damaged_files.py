@@ -49,7 +49,7 @@ def checkpoint_file(place):
 def run_folder(tmp_path):
     positions = np.random.default_rng(1).normal(size=(4, 20, 2)).astype(np.float32)
     draws = Draws(positions, positions[..., 0], 0.5, method="test", settings={"a": [1, None]})
-    return write_run(draws, tmp_path / "run", summary=draws.summary())
+    return write_run(draws, tmp_path / "run", summary=draws.summary(hunt=False))
 
 
 def damage(content, generator):
@@ -256,7 +256,7 @@ def test_show_prints_no_escapes(tmp_path):
         assert character not in result.output
     damaged = dataclasses.replace(draws, settings={"training_seconds": {"x": "soon"}})
     shutil.rmtree(folder)
-    write_run(damaged, folder, summary=damaged.summary())
+    write_run(damaged, folder, summary=damaged.summary(hunt=False))
     result = call("show", folder)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "damaged" in result.stderr

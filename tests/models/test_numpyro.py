@@ -97,7 +97,7 @@ def test_arviz_takes_it(draws):
 
 
 def test_summary_speaks_of_the_models_variables(draws):
-    summary = draws.summary()
+    summary = draws.summary(hunt=False)
     names = [row.name for row in summary.evidence.coordinates]
     assert names[:3] == ["mu", "tau", "theta[Choate]"]
     assert "factor[1, 0]" in names
@@ -113,7 +113,7 @@ def test_summary_speaks_of_the_models_variables(draws):
 def test_a_stuck_coordinate_shows_all_the_same(target, draws):
     positions = draws.positions.copy()
     positions[..., target.names.index("tau")] = 0.3
-    summary = salmc.Draws(positions, None, 1.0, target=target).summary()
+    summary = salmc.Draws(positions, None, 1.0, target=target).summary(hunt=False)
     assert any("never moved" in text for text in summary.verdict.sentences)
 
 
@@ -126,7 +126,7 @@ def test_the_start_is_the_prior(target):
 def test_folder_opened_without_the_model_keeps_names(draws, tmp_path):
     from salmc.sampling.folder import write_run
 
-    write_run(draws, tmp_path / "run", summary=draws.summary())
+    write_run(draws, tmp_path / "run", summary=draws.summary(hunt=False))
     run = salmc.open_run(tmp_path / "run")
     assert run.draws.target is None
     assert run.settings["names"] == list(draws.shown.names)

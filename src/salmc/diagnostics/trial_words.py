@@ -6,10 +6,7 @@ import numpy as np
 
 from salmc.diagnostics.hunt import Hunt, Mode
 from salmc.diagnostics.trial.orbits import OrbitTest
-from salmc.diagnostics.trial.trial import Trial
-
-LEVEL = 1e-3
-"""Of each kind of test, for all its tests together: four kinds give one false alarm in 250."""
+from salmc.diagnostics.trial.trial import SURPRISING, Trial
 
 NOISE = 0.02
 """Standard deviation of log p at one point: from there on it shows in what Metropolis accepts."""
@@ -82,10 +79,10 @@ def consequences(trial: Trial, place: "Placed", exact: bool = False) -> list[str
             f"{sound.mismatch:.2g} (standard deviation). They were made for another density."
         )
     worst = trial.worst_orbit
-    if worst is not None and trial.orbit_p_value < LEVEL:
+    if worst is not None and trial.orbit_p_value < SURPRISING:
         found.append(f"{orbit_words(worst, exact)} (p = {trial.orbit_p_value:.0e}).")
     brink = trial.worst_brink
-    if brink is not None and trial.brink_p_value < LEVEL:
+    if brink is not None and trial.brink_p_value < SURPRISING:
         side = "below" if brink.low else "above"
         found.append(
             f"Draws of {brink.name} end too early: of those near its "
@@ -93,7 +90,7 @@ def consequences(trial: Trial, place: "Placed", exact: bool = False) -> list[str
             f"{brink.at:.3g}, and {brink.found} are there (p = {trial.brink_p_value:.0e}). What "
             "they were learned from had not settled: train longer, or run longer chains."
         )
-    if trial.stein is not None and trial.stein.p_value < LEVEL:
+    if trial.stein is not None and trial.stein.p_value < SURPRISING:
         found.append(
             f"Biased: by the scores the draws' {trial.stein.function.replace('kernel', 'shape')} "
             f"is off by {abs(trial.stein.size):.1f} standard errors "
@@ -228,8 +225,20 @@ def untested(trial: Trial, names: tuple[str, ...]) -> list[str]:
     return found
 
 
-def tried(hunt: Hunt) -> str:
-    """What a hunt that found nothing tried."""
+def notes(trial: Trial) -> list[str]:
+    """What was left out, and what a hunt that found nothing tried."""
+    found = []
+    if trial.rough:
+        found.append(
+            "Scores were not asked, as the log density jumps, or its gradient is not its own: "
+            "values alone have judged."
+        )
+    if trial.hunt is not None and trial.hunt.weighed and not trial.hunt.missed:
+        found.append(_tried(trial.hunt))
+    return found
+
+
+def _tried(hunt: Hunt) -> str:
     return (
         f"Hunted for other modes: {hunt.climbs:,} climbs from {hunt.places:,} random places, "
         f"{hunt.particles:,} tempered particles and mirrored and permuted draws, in a region "

@@ -290,10 +290,7 @@ def _notes(evidence: Evidence) -> list[str]:
             "ESS and R-hat are not defined for particles: they move together, so their paths are "
             "no chains."
         )
-    hunt = None if evidence.trial is None else evidence.trial.hunt
-    if hunt is not None and hunt.weighed and not hunt.missed:
-        sentences.append(trial_words.tried(hunt))
-    return sentences
+    return sentences if evidence.trial is None else [*sentences, *trial_words.notes(evidence.trial)]
 
 
 def _places(evidence: Evidence) -> trial_words.Placed:

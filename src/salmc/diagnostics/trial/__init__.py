@@ -4,7 +4,7 @@
 * `soundness`: noise, NaN and lost digits of the density;
 * `tails`: whether it integrates at all;
 * `orbits`: exact tests of each draw among displaced copies of it, from values alone;
-* `stein`: tests by scores;
+* `stein`: tests by scores; `slopes`: whether those belong to the values;
 * `repeats`: draws that are copies of others;
 * `trial`: all of them, and the hunt.
 """

@@ -62,6 +62,11 @@ class HostDensity:
         self._effort = effort
 
     @property
+    def precision(self) -> np.dtype:
+        """Of what is computed."""
+        return np.dtype(jnp.zeros(()).dtype)
+
+    @property
     def dim(self) -> int:
         """Number of coordinates."""
         return self.target.dim

@@ -14,6 +14,7 @@ from salmc.diagnostics.trial.brinks import Brink, brinks
 from salmc.diagnostics.trial.frame import Frame, spaced
 from salmc.diagnostics.trial.host import HostDensity
 from salmc.diagnostics.trial.orbits import OrbitTest, orbit_tests
+from salmc.diagnostics.trial.slopes import slopes_hold
 from salmc.diagnostics.trial.soundness import Soundness, soundness
 from salmc.diagnostics.trial.stein import SteinTests, stein_tests
 from salmc.diagnostics.trial.tails import Tails, far_out
@@ -26,6 +27,9 @@ _AS_GOOD = 0.8
 """Share of the draws that they must be worth to count as independent."""
 
 _THINNING = 1.5
+SURPRISING = 1e-3
+"""Level of each kind of test, for all of its kind: four kinds give one false alarm in 250."""
+
 _COARSE = 30.0
 """Numbers within a coordinate's width below which copies of draws do not lie where they should."""
 
@@ -42,6 +46,7 @@ class Trial:
         orbits, orbit_p_value: tests among copies, and the smallest p-value corrected for all.
         brinks, brink_p_value: the same of both ends of each coordinate.
         stein: tests by scores; None without a gradient, and where the support has edges.
+        rough: whether scores say nothing, as log p jumps, or its gradient is not its own.
         hunt: for modes; None where none was asked for.
         evaluations: of the density in all.
     """
@@ -55,6 +60,7 @@ class Trial:
     brinks: tuple[Brink, ...] = ()
     brink_p_value: float = 1.0
     stein: SteinTests | None = None
+    rough: bool = False
     hunt: Hunt | None = None
     evaluations: int = 0
 
@@ -143,20 +149,23 @@ def _asked(
     orbits = orbit_tests(density, points, frame, names, seed)
     ends = brinks(density, points, frame, names, seed)
     ends += _straight_brinks(density, points, names, seed)
-    stein = None
+    stein, rough = None, False
     if density.target.differentiable and not trial.edges:
         some = points[: density.share_of(_STEIN_POINTS, 400)]
         scores = density.gradients(some)
         usable = np.all(np.isfinite(scores), axis=1)
         if np.sum(usable) >= 40:
             stein = stein_tests(some[usable], scores[usable], frame)
+            # Only what speaks against the draws need be asked whether it may speak at all.
+            rough = stein.p_value < SURPRISING and not slopes_hold(density, points, frame, seed)
     return dataclasses.replace(
         trial,
         orbits=tuple(orbits),
         orbit_p_value=_corrected([test.p_value for test in orbits]),
         brinks=tuple(ends),
         brink_p_value=_corrected([brink.p_value for brink in ends]),
-        stein=stein,
+        stein=None if rough else stein,
+        rough=rough,
     )
 
 

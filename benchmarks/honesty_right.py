@@ -73,6 +73,7 @@ RIGHT: dict[str, Callable[[t.Generator], t.Made]] = {
             t.standard(g, 2),
         ],
     ),
+    "digits lost far away": lambda g: (t.of(t.cancelling, 3), t.cancelling_draws(g)),
     "Laplace": lambda g: (t.of(lambda x: -jnp.sum(jnp.abs(x)), 3), g.laplace(size=(t.COUNT, 3))),
     "log gamma": lambda g: (
         t.of(lambda x: jnp.sum(0.5 * x - jnp.exp(x)), 3),

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import gammaln
 
 import salmc
 from salmc.targets.eight_schools import EightSchools
@@ -32,6 +33,22 @@ def normal(x: jax.Array) -> jax.Array:
 def step(x: jax.Array) -> jax.Array:
     """N(0, I), four times as high where x₀ < 0."""
     return normal(x) - jnp.where(x[0] > 0.0, np.log(4.0), 0.0)
+
+
+def cancelling(x: jax.Array) -> jax.Array:
+    """N(0, I) times Γ(ν + ½) / Γ(ν) √ν, as in Student's t; log ν = 4 x₀. Single precision has
+    nothing left of it at large ν."""
+    degrees = jnp.exp(4.0 * x[0])
+    ratio = jax.scipy.special.gammaln(degrees + 0.5) - jax.scipy.special.gammaln(degrees)
+    return normal(x) + ratio - 2.0 * x[0]
+
+
+def cancelling_draws(generator: Generator) -> np.ndarray:
+    """By rejection: the factor is at most 1."""
+    points = generator.normal(size=(3 * COUNT, 3))
+    degrees = np.exp(4.0 * points[:, 0])
+    factor = np.exp(gammaln(degrees + 0.5) - gammaln(degrees) - 2.0 * points[:, 0])
+    return points[generator.random(len(points)) < factor][:COUNT]
 
 
 def standard(generator: Generator, dim: int) -> np.ndarray:

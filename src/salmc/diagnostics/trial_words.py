@@ -233,6 +233,11 @@ def notes(trial: Trial) -> list[str]:
             "Scores were not asked, as the log density jumps, or its gradient is not its own: "
             "values alone have judged."
         )
+    if trial.made_up:
+        found.append(
+            "Far from the draws single precision makes up density that double precision does not "
+            f"have: by the latter they are right, but a longer run may come there. {_X64}"
+        )
     if trial.hunt is not None and trial.hunt.weighed and not trial.hunt.missed:
         found.append(_tried(trial.hunt))
     return found

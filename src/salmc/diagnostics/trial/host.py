@@ -145,6 +145,27 @@ class HostDensity:
         return np.concatenate(found) if found else np.zeros(0)
 
 
+class DoubleDensity(HostDensity):
+    """The same density in double precision, in a process that computes in single."""
+
+    @classmethod
+    def of(cls, density: HostDensity) -> "DoubleDensity | None":
+        """None where all is in double precision, and where this density cannot be."""
+        if density.precision == np.float64:
+            return None
+        found = cls(density.target, density._somewhere, density.effort)
+        try:
+            found.values(density._somewhere[None])
+        except Exception:
+            # A density that insists on single precision cannot be compared, and need not be.
+            return None
+        return found
+
+    def _in_batches(self, program: Any, points: Cloud, sizes: tuple[int, ...]) -> np.ndarray:
+        with jax.enable_x64(True):
+            return super()._in_batches(program, points, sizes)
+
+
 @compiled
 def _values(target: AbstractTarget, points: Float[Array, "n dim"]) -> Float[Array, " n"]:
     return target.log_densities(points)

@@ -12,7 +12,7 @@ from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.straightening import find_straight
 from salmc.diagnostics.trial.brinks import Brink, brinks
 from salmc.diagnostics.trial.frame import Frame, spaced
-from salmc.diagnostics.trial.host import HostDensity
+from salmc.diagnostics.trial.host import DoubleDensity, HostDensity
 from salmc.diagnostics.trial.orbits import OrbitTest, orbit_tests
 from salmc.diagnostics.trial.slopes import slopes_hold
 from salmc.diagnostics.trial.soundness import Soundness, soundness
@@ -47,6 +47,8 @@ class Trial:
         brinks, brink_p_value: the same of both ends of each coordinate.
         stein: tests by scores; None without a gradient, and where the support has edges.
         rough: whether scores say nothing, as log p jumps, or its gradient is not its own.
+        made_up: whether single precision tells other things of places far from the draws than
+            double precision, which has judged them.
         hunt: for modes; None where none was asked for.
         evaluations: of the density in all.
     """
@@ -61,6 +63,7 @@ class Trial:
     brink_p_value: float = 1.0
     stein: SteinTests | None = None
     rough: bool = False
+    made_up: bool = False
     hunt: Hunt | None = None
     evaluations: int = 0
 
@@ -146,9 +149,15 @@ def _asked(
     names: Sequence[str],
     seed: int,
 ) -> Trial:
-    orbits = orbit_tests(density, points, frame, names, seed)
-    ends = brinks(density, points, frame, names, seed)
-    ends += _straight_brinks(density, points, names, seed)
+    orbits, ends = _by_values(density, points, frame, names, seed)
+    made_up = False
+    if _is_surprising(orbits) or _is_surprising(ends):
+        exact = DoubleDensity.of(density)
+        if exact is not None:
+            again = _by_values(exact, points, frame, names, seed)
+            density.evaluations += exact.evaluations
+            made_up = not (_is_surprising(again[0]) or _is_surprising(again[1]))
+            orbits, ends = again if made_up else (orbits, ends)
     stein, rough = None, False
     if density.target.differentiable and not trial.edges:
         some = points[: density.share_of(_STEIN_POINTS, 400)]
@@ -166,7 +175,21 @@ def _asked(
         brink_p_value=_corrected([brink.p_value for brink in ends]),
         stein=None if rough else stein,
         rough=rough,
+        made_up=made_up,
     )
+
+
+def _by_values(
+    density: HostDensity, points: Cloud, frame: Frame, names: Sequence[str], seed: int
+) -> tuple[list[OrbitTest], list[Brink]]:
+    """What takes values alone."""
+    ends = brinks(density, points, frame, names, seed)
+    ends += _straight_brinks(density, points, names, seed)
+    return orbit_tests(density, points, frame, names, seed), ends
+
+
+def _is_surprising(tests: Sequence[OrbitTest | Brink]) -> bool:
+    return _corrected([test.p_value for test in tests]) < SURPRISING
 
 
 def _straight_brinks(
@@ -187,7 +210,7 @@ def _straight_brinks(
     if len(cloud) < _FEWEST:
         return []
     target = Unbounded.with_straight(density.target, straight)
-    there = HostDensity(target, cloud[0], density.effort)
+    there = type(density)(target, cloud[0], density.effort)
     same = np.flatnonzero(~moved).tolist()
     found = brinks(there, cloud, Frame.of(cloud), names, seed, same)
     density.evaluations += there.evaluations

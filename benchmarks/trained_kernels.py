@@ -27,6 +27,7 @@ class Trained(NamedTuple):
     def judge(self, *, metropolis: bool, seed: int = 0) -> dict[str, Any]:
         """ESS with the bias figures beside it, and the verdict of the library itself."""
         draws = self.sampler.sample(CHAINS, DRAWS, seed=seed, metropolis=metropolis, progress=False)
+        draws = draws.evaluated()
         not_interrupted(draws.warnings)
         assert draws.target is not None
         verdict = draws.summary().verdict

@@ -1,5 +1,7 @@
 """The paper's generator."""
 
+import operator
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -92,7 +94,7 @@ def test_forward_passes_are_proposals_one_after_the_other(depth, components):
     inputs, step = kernel.forward_passes(given)
     for i in range(4):
         expected = kernel.propose(points, given[i]).points
-        points = step(jax.tree.map(lambda leaf: leaf[i], inputs), points)
+        points = step(jax.tree.map(operator.itemgetter(i), inputs), points)
         np.testing.assert_allclose(points, expected, rtol=1e-4, atol=1e-4)
 
 

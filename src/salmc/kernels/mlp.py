@@ -186,21 +186,23 @@ class MLPKernel(AbstractKernel):
         free = self.noise_scale * flat[:, : self.free_dim]
         wide = free @ jnp.concatenate([from_noise, self.noise_matrix.T], axis=1)
         wide += jnp.concatenate([first_bias, last_bias])
-        which = jnp.zeros(len(flat), int)
-        means, factors = shift[None], matrix[None]
-        if self.picked is not None:
+        inputs = [wide[:, : self.width], wide[:, self.width :]]
+        if self.picked is None:
+            last, inputs[1] = last @ matrix.T, inputs[1] @ matrix.T + shift
+        else:
             which = self.picked.pick(flat[:, -1])
-            wide = wide.at[:, : self.width].add(from_pick[which])
-            means = shift + self.picked.means @ matrix.T
+            inputs[0] += from_pick[which]
+            inputs += [which, (self.picked.means @ matrix.T + shift)[which]]
             factors = matrix @ jnp.tril(self.picked.factors)
-        inputs = tuple(a.reshape(*noise.shape[:2], *a.shape[1:]) for a in (wide, which))
 
-        def step(ahead: tuple[Array, Array], points: Points) -> Points:
-            wide, which = ahead
-            values = activation(points @ from_point + wide[:, : self.width])
+        def step(ahead: list[Array], points: Points) -> Points:
+            values = activation(points @ from_point + ahead[0])
             for weight, bias in zip(hidden, biases, strict=True):
                 values = activation(values @ weight + bias)
-            raw = values @ last + wide[:, self.width :]
-            return means[which] + jnp.einsum("nij,nj->ni", factors[which], raw)
+            raw = values @ last + ahead[1]
+            if self.picked is None:
+                return raw
+            # A sum of products and not a product of matrices, which is a call for each point.
+            return ahead[3] + jnp.sum(factors[ahead[2]] * raw[:, None], axis=2)
 
-        return inputs, step
+        return [a.reshape(*noise.shape[:2], *a.shape[1:]) for a in inputs], step

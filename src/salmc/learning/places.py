@@ -150,11 +150,11 @@ def _shares(places: Places, points: Cloud) -> tuple[np.ndarray, np.ndarray]:
 def _begin(points: Cloud, count: int, generator: np.random.Generator) -> Places:
     """Means far apart (k-means++), one common shape."""
     size, dim = points.shape
-    chosen = [generator.integers(size)]
+    chosen = [int(generator.integers(size))]
     nearest = np.full(size, np.inf)
     for _ in range(count - 1):
         nearest = np.minimum(nearest, np.sum((points - points[chosen[-1]]) ** 2, axis=1))
-        chosen.append(generator.choice(size, p=nearest / np.sum(nearest)))
+        chosen.append(int(generator.choice(size, p=nearest / np.sum(nearest))))
     factor = np.eye(dim) * count ** (-1.0 / dim)
     return Places(
         np.full(count, 1.0 / count), points[chosen], np.repeat(factor[None], count, axis=0)

@@ -49,6 +49,8 @@ def test_the_generator_has_no_draw_between_modes_from_its_first_step_on():
     sampler = sal_mc(target, settings=settings, kernel="mlp", progress=False)
     assert isinstance(sampler.kernel, MLPKernel)
     assert not sampler.kernel.connected
+    # The moments of all would move each component.
+    np.testing.assert_array_equal(sampler.kernel.calibration_matrix, np.eye(2))
     draws = sampler.sample(chains=32, draws=200, metropolis=False, progress=False)
     flat = np.asarray(draws.positions).reshape(-1, 2)
     apart = np.min(np.linalg.norm(flat[:, None] - np.asarray(target.means), axis=2), axis=1)

@@ -117,7 +117,7 @@ def begin(
     # NumPy on purpose: the same in JAX would compile a program for these numbers alone.
     inputs = numpy_generator(key).standard_normal((method.settings.batch, dim))
     state = first_state(method, jnp.asarray(inputs, dtype=float), pool)
-    if not method.kernel.places:
+    if not (method.kernel.placed and method.kernel.places):
         return state
     from salmc.learning.places import placed
 

@@ -7,8 +7,11 @@ its own noise is small; the truth judges here, and only here.
 import time
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import salmc
 from salmc.learning.fit import method_settings
+from salmc.targets import GaussianMixture
 from salmc_paper.harness.jobs import not_interrupted
 from salmc_paper.measures.judging import judge_chains
 
@@ -24,11 +27,13 @@ class Trained(NamedTuple):
     def judge(self, *, metropolis: bool, seed: int = 0) -> dict[str, Any]:
         """ESS with the bias figures beside it, and the verdict of the library itself."""
         draws = self.sampler.sample(CHAINS, DRAWS, seed=seed, metropolis=metropolis, progress=False)
+        draws = draws.evaluated()
         not_interrupted(draws.warnings)
         assert draws.target is not None
         verdict = draws.summary().verdict
         return {
             **judge_chains(draws.target, draws),
+            **_between(draws.target, draws.positions),
             "trustworthy": verdict.trustworthy,
             "verdict": verdict.sentences[:2],
         }
@@ -37,6 +42,15 @@ class Trained(NamedTuple):
     def costs(self) -> dict[str, Any]:
         """Seconds of training, with compilation, and of its parts."""
         return {"train_seconds": self.seconds, "train_parts": self.sampler.seconds}
+
+
+def _between(target: salmc.AbstractTarget, positions: Any) -> dict[str, float]:
+    """The share of draws beyond four standard deviations of every component of a mixture."""
+    if not isinstance(target, GaussianMixture):
+        return {}
+    apart = np.asarray(positions).reshape(-1, 1, target.dim) - np.asarray(target.means)
+    z = np.einsum("kij,nkj->nki", np.asarray(target.whitenings), apart)
+    return {"between_modes": float(np.mean(np.min(np.linalg.norm(z, axis=2), axis=1) > 4.0))}
 
 
 def train(target: salmc.AbstractTarget, **options: Any) -> Trained:

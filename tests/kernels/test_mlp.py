@@ -1,5 +1,7 @@
 """The paper's generator."""
 
+import operator
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -29,7 +31,7 @@ def test_starts_near_the_standard_normal(dim, noise_scale):
 
 
 def test_is_the_formula():
-    kernel = MLPKernel(jax.random.key(0), 2, width=8, depth=2, extra_noise=1)
+    kernel = MLPKernel(jax.random.key(0), 2, width=8, depth=2, extra_noise=1, components=0)
     x, given = start(4, 2, 1), start(4, 3, 2)
     hidden = np.concatenate([x, given], axis=1)
     *inner, last = zip(kernel.network.weights, kernel.network.biases, strict=True)
@@ -50,7 +52,8 @@ def test_without_noise_the_chain_is_deterministic_and_looks_at_the_state():
 
 def test_noise_has_its_dimension_and_scale():
     kernel = MLPKernel(jax.random.key(0), 3, extra_noise=4, noise_scale=5.0)
-    assert kernel.noise_dim == 7
+    assert kernel.noise_dim == 8
+    assert MLPKernel(jax.random.key(0), 3, extra_noise=4, components=0).noise_dim == 7
     x, given = start(50, 3), noise(kernel, 50)
     np.testing.assert_array_equal(kernel.propose(x, given).points, kernel.generate(x, 5.0 * given))
     assert kernel.propose(x, given).log_correction is None
@@ -72,13 +75,16 @@ def test_training_leaves_the_calibration_alone_and_reaches_everything_else():
     gradient = eqx.filter_grad(lambda kernel: jnp.sum(kernel.generate(x, given) ** 2))(kernel)
     assert np.all(gradient.calibration_matrix == 0)
     assert np.all(gradient.calibration_shift == 0)
+    assert all(np.all(leaf == 0) for leaf in jax.tree.leaves(gradient.picked))
     for leaf in jax.tree.leaves((gradient.network, gradient.noise_matrix)):
         assert np.any(leaf != 0)
 
 
-@pytest.mark.parametrize("depth", [1, 3])
-def test_forward_passes_are_proposals_one_after_the_other(depth):
-    kernel = MLPKernel(jax.random.key(0), 3, depth=depth, width=16, noise_scale=2.0)
+@pytest.mark.parametrize(("depth", "components"), [(1, 0), (3, 0), (1, 4), (3, 4)])
+def test_forward_passes_are_proposals_one_after_the_other(depth, components):
+    kernel = MLPKernel(
+        jax.random.key(0), 3, depth=depth, width=16, noise_scale=2.0, components=components
+    )
     generator = np.random.default_rng(0)
     kernel = jax.tree.map(
         lambda leaf: leaf + jnp.asarray(generator.normal(scale=0.3, size=leaf.shape), leaf.dtype),
@@ -88,7 +94,7 @@ def test_forward_passes_are_proposals_one_after_the_other(depth):
     inputs, step = kernel.forward_passes(given)
     for i in range(4):
         expected = kernel.propose(points, given[i]).points
-        points = step(inputs[i], points)
+        points = step(jax.tree.map(operator.itemgetter(i), inputs), points)
         np.testing.assert_allclose(points, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -116,7 +122,54 @@ def test_is_rebuilt_from_its_description():
     ]
 
 
-@pytest.mark.parametrize("options", [{"extra_noise": -1}, {"noise_scale": 0.0}, {"width": 0}])
+def two_places(components=4):
+    """N((−10, 0), I / 100) of weight 0.2 and N((10, 0), …) of weight 0.8, correlated."""
+    factors = np.array([0.1 * np.eye(2), [[0.1, 0.0], [0.3, 0.4]]])
+    kernel = MLPKernel(jax.random.key(0), 2, components=components, noise_scale=2.0)
+    return kernel.placed_at(np.array([0.2, 0.8]), np.array([[-10.0, 0.0], [10.0, 0.0]]), factors)
+
+
+def test_no_draw_is_between_components_and_each_is_where_it_was_placed():
+    kernel, count = two_places(), 20_000
+    new = np.asarray(kernel.propose(start(count, 2), noise(kernel, count)).points)
+    assert np.min(np.abs(new[:, 0])) > 9.0
+    left, right = new[new[:, 0] < 0], new[new[:, 0] > 0]
+    # Four standard errors of a share of 0.2: 4 √(0.16 / 20000).
+    assert abs(len(left) / count - 0.2) < 0.0115
+    np.testing.assert_allclose(np.mean(left, axis=0), [-10.0, 0.0], atol=0.02)
+    np.testing.assert_allclose(np.std(left, axis=0), 0.1, atol=0.02)
+    np.testing.assert_allclose(np.mean(right, axis=0), [10.0, 0.0], atol=0.05)
+    np.testing.assert_allclose(np.cov(right.T), [[0.01, 0.03], [0.03, 0.25]], atol=0.03)
+
+
+def test_components_that_are_not_in_use_are_never_picked():
+    kernel = two_places()
+    assert kernel.picked.used == 2
+    assert not kernel.connected
+    ends = kernel.picked.pick(jnp.array([-40.0, -0.85, -0.83, 6.0, 40.0]))
+    np.testing.assert_array_equal(ends, [0, 0, 1, 1, 1])
+    assert MLPKernel(jax.random.key(0), 2).connected
+
+
+def test_a_description_from_before_there_were_components_has_none():
+    before = {"dim": 2, "width": 8, "depth": 1, "extra_noise": 2, "noise_scale": 1.0}
+    kernel = MLPKernel.from_description(before)
+    assert kernel.picked is None
+    assert [leaf.shape for leaf in jax.tree.leaves(kernel)] == [
+        (8, 6),
+        (2, 8),
+        (8, 1),
+        (2, 1),
+        (2, 4),
+        (2, 2),
+        (2,),
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"extra_noise": -1}, {"noise_scale": 0.0}, {"width": 0}, {"components": -1}],
+)
 def test_bad_options_are_met_at_the_door(options):
     with pytest.raises(ArgumentError, match=next(iter(options))):
         MLPKernel(jax.random.key(0), 2, **options)

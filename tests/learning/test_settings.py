@@ -37,6 +37,13 @@ def test_defaults():
     assert (mlp.adversarial_form, mlp.decorrelation) == ("relativistic", 0.3)
 
 
+def test_a_generator_that_begins_at_the_pool_trains_gently_and_others_as_long_as_they_need():
+    near, far = (MLPKernel(jax.random.key(0), 2, components=count) for count in (4, 0))
+    assert default_settings(near, 2) == default_settings("mlp", 2) == default_settings(MLPKernel, 2)
+    assert default_settings(near, 2).learning_rate < default_settings(far, 2).learning_rate
+    assert default_settings(near, 2).steps < default_settings(far, 2).steps
+
+
 @pytest.mark.parametrize("defaults", [lambda dim: default_settings("nice", dim), nice_settings])
 def test_velocities_weigh_as_much_for_each_coordinate_in_all_higher_dimensions(defaults):
     """The loss has the mean over coordinates, acceptance falls with their sum."""

@@ -13,6 +13,7 @@ not to a batch. What a kernel can do, it states, and nobody asks for its class o
     latent        x' = T(ξ) with T invertible, ξ ~ N(0, I): moves of ξ are moves of x
     training      which of `TRAININGS` suits it
     calibrated    an affine map of its output may be set after training
+    places        components that its noise may have, which the pool places before training
 
 Kernels live in whitened coordinates (see `layers.Whitening`): a trained kernel is bound to its
 whitening and its target by a `Sampler`. Weights are array fields of the module, so that any number
@@ -28,6 +29,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from salmc.target import Points
@@ -70,6 +72,8 @@ class AbstractKernel(eqx.Module):
     """Its points are images; `salmc.images` trains and samples it."""
     calibrated: ClassVar[bool] = False
     """It has a `calibration`."""
+    placed: ClassVar[bool] = False
+    """It may have `places`."""
 
     @property
     @abc.abstractmethod
@@ -115,6 +119,25 @@ class AbstractKernel(eqx.Module):
     def with_calibration(self, calibration: Calibration) -> "AbstractKernel":
         """The kernel with another affine map."""
         raise NotImplementedError(f"The kernel {self.name} has no calibration.")
+
+    @property
+    def places(self) -> int:
+        """How many components its noise may have; 0 if it always is one cloud."""
+        return 0
+
+    @property
+    def connected(self) -> bool:
+        """Whether its noise is one cloud; not inside `jit`.
+
+        Of several, one affine map would shift each of them to mend the moments of all.
+        """
+        return True
+
+    def placed_at(
+        self, weights: np.ndarray, means: np.ndarray, factors: np.ndarray
+    ) -> "AbstractKernel":
+        """The kernel with the components of its noise in given places, `places` at most."""
+        raise NotImplementedError(f"The noise of the kernel {self.name} is one cloud.")
 
     def push(
         self, points: Points, noise: Noise

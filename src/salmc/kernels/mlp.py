@@ -3,12 +3,14 @@
 Sampling is eq. 15 of the paper, forward passes alone:
 
     x̃_{t+1} = G(x̃_t, ξ),   ξ ~ N(0, σ² I)
-    G(x, ξ) = shift + M [A ξ + MLP(x, ξ)]
+    G(x, ξ) = shift + M (m_k + L_k [A ξ + MLP(x, ξ, k)])
 
-The noise has some dimensions more than x, so that one point can lead to any of several modes. A
-starts as (I 0) / σ and the network near zero: the untrained kernel draws nearly from N(0, I),
-which in whitened coordinates is the Gaussian with the pool's mean and covariance. The affine map
-(M, shift) is the identity until a trained kernel is calibrated.
+The noise has some dimensions more than x, so that one point can lead to any of several places, and
+a number that picks a component k (`picked`): one for each mode, so that none is reached through
+what lies between. A starts as (I 0) / σ and the network near zero: the untrained kernel draws
+nearly from the Gaussians that were fitted to the pool, or without components from N(0, I), which in
+whitened coordinates has the pool's mean and covariance. The affine map (M, shift) is the identity
+until a trained kernel is calibrated.
 
 The proposal density is not known: a Metropolis step with this kernel is not exact.
 """
@@ -25,11 +27,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from salmc import checks
 from salmc.kernels.base import AbstractKernel, Calibration, Noise, Proposal
 from salmc.kernels.layers import Network, claim_weights, network, numpy_generator
+from salmc.kernels.picked import PickedNoise
 from salmc.target import Point, Points
 
-_LAST_GAIN = 0.1
-"""Of the network's last layer: small enough to start near N(0, I), and not zero, which would stop
-the gradients of all layers before it."""
+_LAST_GAIN, _LAST_GAIN_PLACED = 0.1, 0.01
+"""Of the network's last layer: small enough to start near N(0, I), or where the pool has placed the
+components, and not zero, which would stop the gradients of all layers before it."""
 
 
 class MLPKernel(AbstractKernel):
@@ -42,6 +45,7 @@ class MLPKernel(AbstractKernel):
         extra_noise: dimensions of the noise beyond `dim`.
         noise_scale: σ. The paper has 5 for its synthetic targets and 1 for logistic regression, in
             the target's own coordinates; in whitened ones, 1.
+        components: that the noise may have; 0 for one connected cloud.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -57,15 +61,18 @@ class MLPKernel(AbstractKernel):
     calibration_matrix: Float[Array, "dim dim"]
     """M. Set from moments after training; no gradient reaches it."""
     calibration_shift: Point
+    picked: PickedNoise | None
     dim: int = eqx.field(static=True)
     width: int = eqx.field(static=True)
     depth: int = eqx.field(static=True)
     extra_noise: int = eqx.field(static=True)
     noise_scale: float = eqx.field(static=True)
+    components: int = eqx.field(static=True)
 
     name = "mlp"
     explanation = "the paper's generator: forward passes without a density, so never exact"
     calibrated = True
+    placed = True
 
     def __init__(
         self,
@@ -76,28 +83,37 @@ class MLPKernel(AbstractKernel):
         depth: int = 3,
         extra_noise: int = 6,
         noise_scale: float = 1.0,
+        components: int = 64,
     ):
         self.dim = checks.integer("dim", dim, 1)
         self.width = checks.integer("width", width, 1)
         self.depth = checks.integer("depth", depth, 1)
         self.extra_noise = checks.integer("extra_noise", extra_noise, 0)
         self.noise_scale = float(checks.real("noise_scale", noise_scale, above=0.0))
+        self.components = checks.integer("components", components, 0)
         self.network = network(
             numpy_generator(key),
-            [dim + self.noise_dim, *[width] * depth, dim],
+            [dim + self.free_dim + components, *[width] * depth, dim],
             jax.nn.silu,
-            last_gain=_LAST_GAIN,
+            last_gain=_LAST_GAIN_PLACED if components else _LAST_GAIN,
         )
-        claim_weights(dim, self.noise_dim)
+        claim_weights(dim, self.free_dim)
         claim_weights(dim, dim)
-        noise_matrix = np.eye(dim, self.noise_dim) / self.noise_scale
+        claim_weights(components, dim + 1, dim)
+        noise_matrix = np.eye(dim, self.free_dim) / self.noise_scale
         self.noise_matrix = jnp.asarray(noise_matrix, dtype=float)
         self.calibration_matrix = jnp.asarray(np.eye(dim), dtype=float)
         self.calibration_shift = jnp.asarray(np.zeros(dim), dtype=float)
+        self.picked = PickedNoise.single(components, dim) if components else None
 
     @property
     def noise_dim(self) -> int:
         """Dimensions of ξ."""
+        return self.free_dim + (1 if self.components else 0)
+
+    @property
+    def free_dim(self) -> int:
+        """Dimensions of ξ without the number that picks a component."""
         return self.dim + self.extra_noise
 
     def description(self) -> dict[str, Any]:
@@ -107,20 +123,30 @@ class MLPKernel(AbstractKernel):
             "depth": self.depth,
             "extra_noise": self.extra_noise,
             "noise_scale": self.noise_scale,
+            "components": self.components,
         }
 
     @classmethod
     def from_description(cls, description: dict[str, Any]) -> "MLPKernel":
-        return cls(jax.random.key(0), **description)
+        # Files that were written before there were components do not name their number.
+        return cls(jax.random.key(0), **{"components": 0, **description})
 
     def generate(
         self, points: Float[Array, "*n dim"], noise: Float[Array, "*n noise_dim"]
     ) -> Float[Array, "*n dim"]:
         """G(x, ξ), for one pair or many; the paper also samples with ξ = 0."""
-        inputs = jnp.concatenate([points, noise], axis=-1).reshape(-1, self.dim + self.noise_dim).T
-        raw = self.noise_matrix @ inputs[self.dim :] + self.network(inputs)
+        shape = points.shape
+        points, noise = points.reshape(-1, self.dim), noise.reshape(-1, self.noise_dim)
+        free = noise[:, : self.free_dim]
+        inputs, picked = [points, free], jax.lax.stop_gradient(self.picked)
+        if picked is not None:
+            which = picked.pick(noise[:, -1] / self.noise_scale)
+            inputs.append(jax.nn.one_hot(which, self.components))
+        raw = (self.noise_matrix @ free.T + self.network(jnp.concatenate(inputs, axis=1).T)).T
+        if picked is not None:
+            raw = picked.place(which, raw)
         matrix, shift = jax.lax.stop_gradient((self.calibration_matrix, self.calibration_shift))
-        return (shift + (matrix @ raw).T).reshape(points.shape)
+        return (shift + raw @ matrix.T).reshape(shape)
 
     def propose(self, points: Points, noise: Noise) -> Proposal:
         return Proposal(self.generate(points, self.noise_scale * noise), None)
@@ -134,27 +160,49 @@ class MLPKernel(AbstractKernel):
             lambda kernel: (kernel.calibration_matrix, kernel.calibration_shift), self, calibration
         )
 
+    @property
+    def places(self) -> int:
+        return self.components
+
+    @property
+    def connected(self) -> bool:
+        return self.picked is None or self.picked.used == 1
+
+    def placed_at(self, weights: np.ndarray, means: np.ndarray, factors: np.ndarray) -> "MLPKernel":
+        picked = PickedNoise.of(self.components, weights, means, factors)
+        return eqx.tree_at(lambda kernel: kernel.picked, self, picked)
+
     def forward_passes(
         self, noise: Float[Array, "steps n noise_dim"]
     ) -> tuple[Any, Callable[[Any, Points], Points]]:
         # All products with ξ are one large product, and M is multiplied into the matrices before
         # it: what is left for a step are the network's own products with x. Points are rows here.
-        matrix, activation = self.calibration_matrix, self.network.activation
+        matrix, shift = self.calibration
+        activation = self.network.activation
         first, *hidden, last = [weight.T for weight in self.network.weights]
         first_bias, *biases, last_bias = [bias[:, 0] for bias in self.network.biases]
-        from_point, from_noise = first[: self.dim], first[self.dim :]
-        last = last @ matrix.T
-        inputs = (
-            self.noise_scale
-            * noise
-            @ jnp.concatenate([from_noise, self.noise_matrix.T @ matrix.T], axis=1)
-        )
-        inputs += jnp.concatenate([first_bias, matrix @ last_bias + self.calibration_shift])
+        from_point, from_noise, from_pick = jnp.split(first, [self.dim, self.dim + self.free_dim])
+        flat = noise.reshape(-1, self.noise_dim)
+        free = self.noise_scale * flat[:, : self.free_dim]
+        wide = free @ jnp.concatenate([from_noise, self.noise_matrix.T], axis=1)
+        wide += jnp.concatenate([first_bias, last_bias])
+        inputs = [wide[:, : self.width], wide[:, self.width :]]
+        if self.picked is None:
+            last, inputs[1] = last @ matrix.T, inputs[1] @ matrix.T + shift
+        else:
+            which = self.picked.pick(flat[:, -1])
+            inputs[0] += from_pick[which]
+            inputs += [which, (self.picked.means @ matrix.T + shift)[which]]
+            factors = matrix @ jnp.tril(self.picked.factors)
 
-        def step(ahead: Float[Array, "n features"], points: Points) -> Points:
-            values = activation(points @ from_point + ahead[:, : self.width])
+        def step(ahead: list[Array], points: Points) -> Points:
+            values = activation(points @ from_point + ahead[0])
             for weight, bias in zip(hidden, biases, strict=True):
                 values = activation(values @ weight + bias)
-            return values @ last + ahead[:, self.width :]
+            raw = values @ last + ahead[1]
+            if self.picked is None:
+                return raw
+            # A sum of products and not a product of matrices, which is a call for each point.
+            return ahead[3] + jnp.sum(factors[ahead[2]] * raw[:, None], axis=2)
 
-        return inputs, step
+        return [a.reshape(*noise.shape[:2], *a.shape[1:]) for a in inputs], step

@@ -170,7 +170,8 @@ class Learner:
         # fixed point swings: the best is not the last.
         best = record.figure_kind in ("likelihood", "stay")
         kernel, pool = method.kernel_with(state.best if best else state.average), state.memory
-        if getattr(method, "is_calibrated", False) and float(pool.moments[-1, -1]) > 0:
+        calibrates = getattr(method, "is_calibrated", False) and kernel.connected
+        if calibrates and float(pool.moments[-1, -1]) > 0:
             kernel = calibrated(kernel, pool.moments, jax.random.fold_in(key, _CALIBRATION))
         points, values = method.whitening.colour(pool.points), pool.log_density
         if method.target is not None:

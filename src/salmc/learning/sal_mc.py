@@ -117,4 +117,9 @@ def begin(
     # x̃₀ ~ N(0, I), the first line of Algorithm 1: in whitened coordinates the pool's Gaussian.
     # NumPy on purpose: the same in JAX would compile a program for these numbers alone.
     inputs = numpy_generator(key).standard_normal((method.settings.batch, dim))
-    return first_state(method, jnp.asarray(inputs, dtype=float), pool)
+    state = first_state(method, jnp.asarray(inputs, dtype=float), pool)
+    if not (method.kernel.placed and method.kernel.places):
+        return state
+    from salmc.learning.places import placed
+
+    return placed(method, state, key)

@@ -273,7 +273,12 @@ def default_settings(
         )
     if kernel.training == "adversarial":
         moved = float(kernel.exact)
-        return LearningSettings(decorrelation=0.3, refresh=moved, exact_refresh=kernel.exact)
+        settings = LearningSettings(decorrelation=0.3, refresh=moved, exact_refresh=kernel.exact)
+        if not _begins_at_the_pool(kernel):
+            return settings
+        # What is left to learn is little: larger steps and smaller batches would undo some of it.
+        few = dim <= _FEW_DIMENSIONS
+        return settings.replace(steps=1500, learning_rate=2e-4, batch=512 if few else 256)
     return LearningSettings(
         adversarial=0.0,
         likelihood=1.0,
@@ -297,3 +302,8 @@ def default_settings(
         latent_every=100 if dim <= MANY_DIMENSIONS else 0,
         patience=4 if dim <= MANY_DIMENSIONS else 8,
     )
+
+
+def _begins_at_the_pool(kernel: "AbstractKernel | type[AbstractKernel]") -> bool:
+    """Whether the pool places the noise of a kernel, or of those of a class, before training."""
+    return kernel.placed and (isinstance(kernel, type) or kernel.places > 0)

@@ -20,9 +20,9 @@ PAPER = (
     "the modes, and that MMD falls rapidly."
 )
 WHY: tuple[str, ...] = (
-    "More draws between the modes without a Metropolis step, as in the paper: an MLP is "
-    "continuous, and the noise is one connected cloud, so that what reaches several modes "
-    "must also pass between them.",
+    "As few draws between the modes without a Metropolis step as with one, unlike in the paper: "
+    "an MLP is continuous, and from one connected cloud of noise what reaches several modes must "
+    "also pass between them. The noise here has a discrete part, which picks a mode.",
 )
 _PANELS = LINES[:4]
 _EARLY = 100

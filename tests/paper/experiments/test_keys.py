@@ -31,34 +31,34 @@ PLAIN = {
 
 TRAINED = {
     "table1": {
-        ("train", "SAL-MC, MLP on ring, seed 0"): "ring-sal-mc-mlp-seed0-3b39e76149",
+        ("train", "SAL-MC, MLP on ring, seed 0"): "ring-sal-mc-mlp-seed0-3e9906daae",
         ("train", "SAL-MC, flow on ring, seed 0"): "ring-sal-mc-flow-seed0-11b16c598b",
         ("train", "SAL-MC, NICE on ring, seed 0"): "ring-sal-mc-nice-seed0-de551bb0a3",
         ("train", "A-NICE-MC on ring, seed 0"): "ring-a-nice-mc-nice-seed0-569b422792",
-        ("race", "race on ring"): "ring-chains32-draws2000-c2b665927f",
+        ("race", "race on ring"): "ring-chains32-draws2000-5d57c41660",
     },
     "table2": {
-        ("train", "SAL-MC, MLP on heart, seed 0"): "heart-sal-mc-mlp-seed0-03b342068c",
+        ("train", "SAL-MC, MLP on heart, seed 0"): "heart-sal-mc-mlp-seed0-364c726b78",
         (
             "chains",
             "SAL-MC, MLP on heart, seed 0",
-        ): "heart-sal-mc-mlp-seed0-metropolisfalse-chains32-draws2000-8ef42657dd",
-        ("race", "race on heart"): "heart-warmup1000-chains32-draws2000-9ba97dae3e",
+        ): "heart-sal-mc-mlp-seed0-metropolisfalse-chains32-draws2000-4648410c52",
+        ("race", "race on heart"): "heart-warmup1000-chains32-draws2000-5f6e1bef2e",
     },
     "mog6": {
         (
             "six-modes",
             "SAL-MC, MLP on Mog6 from N(0, I)",
-        ): "sal-mc-mlp-metropolisfalse-chains32-draws2000-e00f10c808",
+        ): "sal-mc-mlp-metropolisfalse-chains32-draws2000-7e43c0de15",
     },
     "ring-chains": {
-        ("ring-chains", "SAL-MC, MLP, one chain against many, 20 runs"): "mlp-runs20-973898180d"
+        ("ring-chains", "SAL-MC, MLP, one chain against many, 20 runs"): "mlp-runs20-cdf4eb97c7"
     },
     "german-epochs": {
         (
             "train",
-            "SAL-MC, MLP on german split 0, seed 0, 125 steps",
-        ): "german-sal-mc-mlp-seed0-steps125-split0-7f2bbc2b3f"
+            "SAL-MC, MLP on german split 0, seed 0, 47 steps",
+        ): "german-sal-mc-mlp-seed0-steps47-split0-ecd34d5ea0"
     },
     "mnist": {
         ("mnist", "classifier of MNIST"): "classifier-epochs4-seed0-807750e07e",

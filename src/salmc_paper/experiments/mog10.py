@@ -1,12 +1,14 @@
 """Mog10: errors of mean and variance and MMD against the number of particles."""
 
 import math
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from salmc.diagnostics import moment_errors
 from salmc.report import style
+from salmc.target import AbstractTarget
 from salmc_paper.display.tables import Table, number
 from salmc_paper.harness.jobs import Context, Job, Plan, Product, Results, not_interrupted
 from salmc_paper.measures.judging import ExactSet, exact_draws, mmd
@@ -29,6 +31,7 @@ WHY: tuple[str, ...] = (
 VERSION = 1
 METHODS = {
     "ag-svgd": "AG-SVGD",
+    "ag-svgd without memory": "AG-SVGD, no memory",
     "a-svgd": "A-SVGD",
     "svgd": "SVGD",
     "sgld": "SGLD",
@@ -38,8 +41,14 @@ METHODS = {
 SIZES = (50, 100, 200, 400)
 STEPS = 500
 
-_SETTINGS = {"a-svgd": {"annealing_steps": 400}}
+_SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a-svgd": ("a-svgd", {"annealing_steps": 400}),
+    "ag-svgd without memory": ("ag-svgd", {"memory": False}),
+}
 """A-SVGD must know when its annealing ends; the others have their defaults."""
+
+_DEFAULTS = {"ag-svgd": {"memory": True}}
+"""Defaults of the library by which results kept of others are told apart."""
 
 _MEASURES = {
     "mse_of_mean": "MSE of the mean",
@@ -57,8 +66,10 @@ def jobs(plan: Plan) -> list[Job]:
         for size in sizes:
             arguments = {"method": method, "particles": size, "runs": runs, "steps": STEPS}
             name = f"{title}, {size} particles, {runs} runs"
-            cost = 2.0 + runs * size / 400 * (1.5 if method == "ag-svgd" else 0.5)
-            found.append(Job("mog10", name, arguments, _run, VERSION, seconds=cost))
+            cost = 2.0 + runs * size / 400 * (2.5 if "ag-svgd" in method else 0.5)
+            settings = _DEFAULTS.get(method, {})
+            job = Job("mog10", name, arguments, _run, VERSION, settings=settings, seconds=cost)
+            found.append(job)
     return found
 
 
@@ -152,12 +163,17 @@ def figure(results: Results) -> Figure | None:
     return made
 
 
-def particle_errors(method: str, size: int, runs: int, steps: int) -> dict[str, list[float]]:
-    """What is measured on the particles that a method ends with, a value for each run."""
+def particle_errors(
+    method: str, size: int, runs: int, steps: int, target: AbstractTarget | None = None
+) -> dict[str, list[float]]:
+    """What is measured on the particles that a method ends with, a value for each run.
+
+    `target` is Mog10 unless another is given, of known mean and spread and with exact draws.
+    """
     from salmc.movers import MOVERS
     from salmc.sampling.move import move
 
-    target = find_target("mog10")
+    target = find_target("mog10") if target is None else target
     moments = np.asarray(target.mean), np.asarray(target.std)
     exact = ExactSet.of(target, seed=1000)
     measured: dict[str, list[float]] = {name: [] for name in (*_MEASURES, "mmd_squared")}
@@ -165,7 +181,8 @@ def particle_errors(method: str, size: int, runs: int, steps: int) -> dict[str, 
         if method == "exact":
             cloud = exact_draws(target, size, 2000 + seed)
         else:
-            mover = MOVERS[method](target, **_SETTINGS.get(method, {}))
+            name, settings = _SETTINGS.get(method, (method, {}))
+            mover = MOVERS[name](target, **settings)
             start = particle_start(size, target.dim, seed)
             draws = move(mover, start, steps, seed, keep=1, progress=False)
             not_interrupted(draws.warnings)

@@ -45,7 +45,7 @@ class Memory(eqx.Module):
         size = _PARTS * count * -(-_PART // count)
         # Places without weight still enter products, where NaN and far-off points would do harm.
         points = jnp.broadcast_to(jnp.mean(particles, axis=0), (size, dim))
-        return cls(points, jnp.full(size, -jnp.inf))
+        return cls(points, jnp.full(size, -jnp.inf, dtype=points.dtype))
 
     def with_draws(
         self, step: Int[Array, ""], points: Float[Array, "m dim"], log_weights: Float[Array, " m"]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import salmc
-from salmc.diagnostics import mmd_squared
+from salmc.diagnostics import mmd_squared, moment_errors
 from salmc.movers import AGSVGD, stein_score
 from salmc.movers.advance import advance
-from salmc.targets import Affine, Mog4, Mog6, Ring
+from salmc.targets import Affine, Mog4, Mog6, Mog10, Ring
 
 
 def end_of_run(mover, start, steps, seed=0):
@@ -78,10 +78,11 @@ def test_log_ratio_of_exact_draws_is_flat_where_the_density_estimate_is_not():
     assert abs(slope(1.0)) < 0.5 * slope(0.0)
 
 
+@pytest.mark.parametrize("memory", [True, False], ids=["memory", "no memory"])
 @pytest.mark.parametrize("target", [Mog6(), Ring(), Mog4()], ids=lambda target: target.name)
-def test_ends_at_the_target_from_the_papers_start(target):
+def test_ends_at_the_target_from_the_papers_start(target, memory):
     """MMD² of 400 independent draws scatters by 1.5e-3 about zero; evener clouds are below."""
-    particles = end_of_run(AGSVGD(target), paper_start(), 500)
+    particles = end_of_run(AGSVGD(target, memory=memory), paper_start(), 500)
     reference = target.sample(jax.random.key(9), 2000)
     assert mmd_squared(particles, reference) < 2e-3
 
@@ -89,8 +90,47 @@ def test_ends_at_the_target_from_the_papers_start(target):
 def test_without_birth_and_death_distant_modes_stay_out_of_balance():
     """What birth and death are for; and that the test above can fail."""
     target = Mog4()
-    particles = end_of_run(AGSVGD(target, birth_death=0.0), paper_start(), 500)
+    mover = AGSVGD(target, birth_death=0.0, memory=False)
+    particles = end_of_run(mover, paper_start(), 500)
     assert mmd_squared(particles, target.sample(jax.random.key(9), 2000)) > 2e-2
+
+
+def test_memory_takes_few_particles_to_the_variance_in_five_dimensions():
+    """Exact draws of 50 have 0.043 on average; without memory 0.1, which is too narrow."""
+    target, start = Mog10(), paper_start(count=50, dim=5)
+    moments = np.asarray(target.mean), np.asarray(target.std)
+    kept = moment_errors(end_of_run(AGSVGD(target), start, 300), *moments)
+    forgotten = moment_errors(end_of_run(AGSVGD(target, memory=False), start, 300), *moments)
+    assert kept.variance_mse < 0.02
+    assert kept.mean_mse < 0.01
+    assert forgotten.variance_mse > 0.04
+
+
+def test_memory_that_is_worth_little_leaves_the_papers_step_as_it_is():
+    """Ten particles in 20 dimensions, far from a narrow target."""
+    target = salmc.Target(lambda x: -50.0 * jnp.sum((x - 3.0) ** 2), dim=20)
+    start = paper_start(count=10, dim=20)
+    with_memory = end_of_run(AGSVGD(target), start, 5)
+    np.testing.assert_allclose(
+        with_memory, end_of_run(AGSVGD(target, memory=False), start, 5), atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("affine", [False, True], ids=["plain", "affine"])
+@pytest.mark.parametrize("batch_size", [None, 20], ids=["all data", "minibatches"])
+def test_values_of_minibatches_are_not_remembered(batch_size, affine):
+    data = np.random.default_rng(0).normal(size=100)
+    target = salmc.targets.Posterior(
+        log_prior=lambda x: -0.5 * jnp.sum(x**2),
+        log_likelihood=lambda x, row: -0.5 * jnp.sum((x - row) ** 2),
+        data=jnp.asarray(data),
+        dim=2,
+        batch_size=batch_size,
+    )
+    mover = AGSVGD(Affine(target, 1.0, 2.0) if affine else target)
+    key = jax.random.key(0)
+    info = mover.step(key, mover.init(key, paper_start(count=50)))[1]
+    assert bool(info.remembered > 0.0) == (batch_size is None)
 
 
 @pytest.mark.parametrize(("shift", "scale"), [(50.0, 0.01), (50.0, 100.0)])

@@ -26,20 +26,23 @@ PAPER = (
 WHY: tuple[str, ...] = (
     "AG-SVGD as the paper has it (plain) balances the modes no better than its rivals on this "
     "mixture: no particle learns of the weight of a mode that is far away. What makes the "
-    "difference here is birth and death between modes, which is ours.",
+    "difference here is ours: birth and death between modes, and a memory of weighted draws.",
 )
 VERSION = 1
-METHODS: dict[str, tuple[str, str, dict[str, float]]] = {
+METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "ag-svgd": ("AG-SVGD", "ag-svgd", {}),
     "a-svgd": ("A-SVGD", "a-svgd", {"annealing_steps": 400}),
     "sgld": ("SGLD", "sgld", {}),
     "plain ag-svgd": (
         "AG-SVGD, plain",
         "ag-svgd",
-        {"birth_death": 0.0, "ratio_limit": 0.0},
+        {"birth_death": 0.0, "ratio_limit": 0.0, "memory": False},
     ),
 }
-"""The last is eq. 12–14 without what salmc adds: birth and death, and the ratio as a ratio."""
+"""The last is eq. 12–14 without what salmc adds: birth and death, the ratio as a ratio, memory."""
+
+_DEFAULTS = {"ag-svgd": {"memory": True}}
+"""Defaults of the library by which results kept of others are told apart."""
 
 PARTICLES, STEPS = 400, 500
 
@@ -51,7 +54,9 @@ def jobs(plan: Plan) -> list[Job]:
         for run in range(plan.number("runs", 5, 1)):
             arguments = {"method": method, "run": run, "particles": PARTICLES, "steps": STEPS}
             name = f"{title}, run {run}"
-            found.append(Job("mog4", name, arguments, _run, VERSION, seconds=3.0))
+            settings = _DEFAULTS.get(method, {})
+            job = Job("mog4", name, arguments, _run, VERSION, settings=settings, seconds=3.0)
+            found.append(job)
     return found
 
 

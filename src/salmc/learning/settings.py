@@ -42,8 +42,7 @@ MANY_DATA = 100_000
 
 _VELOCITY = 0.16
 """For each coordinate, of volume-preserving kernels: acceptance falls with |v'|² as a whole, of
-which the loss has the mean. With one weight for all dimensions, proposals in many of them would
-seldom be accepted."""
+which the loss has the mean."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -116,10 +115,7 @@ class TrainingSettings:
         return dataclasses.replace(self, **options)
 
     def traced(self: Settings) -> Settings:
-        """The settings that compiled code depends on; the others have the same value in all.
-
-        So runs that differ in their length, rate or chunks share one compilation.
-        """
+        """What compiled code depends on: runs of any length, rate and chunks share a program."""
         return self.replace(steps=1, learning_rate=1.0, chunk=1, patience=0, checkpoint_every=1)
 
     def as_dictionary(self) -> dict[str, Any]:
@@ -274,9 +270,9 @@ def default_settings(
     if kernel.training == "adversarial":
         moved = float(kernel.exact)
         settings = LearningSettings(decorrelation=0.3, refresh=moved, exact_refresh=kernel.exact)
-        if not _begins_at_the_pool(kernel):
+        if not kernel.placed or not (isinstance(kernel, type) or kernel.places):
             return settings
-        # What is left to learn is little: larger steps and smaller batches would undo some of it.
+        # It begins at the pool: larger steps and smaller batches would undo some of that.
         few = dim <= _FEW_DIMENSIONS
         return settings.replace(steps=1500, learning_rate=2e-4, batch=512 if few else 256)
     return LearningSettings(
@@ -302,8 +298,3 @@ def default_settings(
         latent_every=100 if dim <= MANY_DIMENSIONS else 0,
         patience=4 if dim <= MANY_DIMENSIONS else 8,
     )
-
-
-def _begins_at_the_pool(kernel: "AbstractKernel | type[AbstractKernel]") -> bool:
-    """Whether the pool places the noise of a kernel, or of those of a class, before training."""
-    return kernel.placed and (isinstance(kernel, type) or kernel.places > 0)

@@ -268,13 +268,13 @@ def default_settings(
             exact_refresh=True,
         )
     if kernel.training == "adversarial":
-        moved = float(kernel.exact)
-        settings = LearningSettings(decorrelation=0.3, refresh=moved, exact_refresh=kernel.exact)
+        exact = kernel.exact
+        settings = LearningSettings(decorrelation=0.3, refresh=float(exact), exact_refresh=exact)
         if not kernel.placed or not (isinstance(kernel, type) or kernel.places):
             return settings
         # It begins at the pool: larger steps and smaller batches would undo some of that.
-        few = dim <= _FEW_DIMENSIONS
-        return settings.replace(steps=1500, learning_rate=2e-4, batch=512 if few else 256)
+        few = {"steps": 1500, "learning_rate": 2e-4, "batch": 512}
+        return settings.replace(**few if dim <= _FEW_DIMENSIONS else {"learning_rate": 5e-4})
     return LearningSettings(
         adversarial=0.0,
         likelihood=1.0,

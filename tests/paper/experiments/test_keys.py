@@ -38,12 +38,12 @@ TRAINED = {
         ("race", "race on ring"): "ring-chains32-draws2000-5d57c41660",
     },
     "table2": {
-        ("train", "SAL-MC, MLP on heart, seed 0"): "heart-sal-mc-mlp-seed0-364c726b78",
+        ("train", "SAL-MC, MLP on heart, seed 0"): "heart-sal-mc-mlp-seed0-1fbb7e88df",
         (
             "chains",
             "SAL-MC, MLP on heart, seed 0",
-        ): "heart-sal-mc-mlp-seed0-metropolisfalse-chains32-draws2000-4648410c52",
-        ("race", "race on heart"): "heart-warmup1000-chains32-draws2000-5f6e1bef2e",
+        ): "heart-sal-mc-mlp-seed0-metropolisfalse-chains32-draws2000-b1029c9dea",
+        ("race", "race on heart"): "heart-warmup1000-chains32-draws2000-b18e200126",
     },
     "mog6": {
         (
@@ -57,8 +57,8 @@ TRAINED = {
     "german-epochs": {
         (
             "train",
-            "SAL-MC, MLP on german split 0, seed 0, 47 steps",
-        ): "german-sal-mc-mlp-seed0-steps47-split0-ecd34d5ea0"
+            "SAL-MC, MLP on german split 0, seed 0, 125 steps",
+        ): "german-sal-mc-mlp-seed0-steps125-split0-315c032cec"
     },
     "mnist": {
         ("mnist", "classifier of MNIST"): "classifier-epochs4-seed0-807750e07e",

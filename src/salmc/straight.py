@@ -5,8 +5,15 @@ have, are a funnel that nothing affine makes round. In y,
 
     θ = c(r) + e^{a (s − m)} (y − c(r)),    log |∂x/∂y| = Σ a (s − m),
 
-it is: what people call the non-centred form of a hierarchical model. Where data hold effects in
-places of their own, a smaller power a suits them better, and each effect has its own.
+it is: what people call the non-centred form of a hierarchical model. Data hold effects in places d
+of their own, which they come to where the scale is wide: the funnel opens only so far. With
+g = a (s − m) + Σ b_k (x_k − m_k), as several scales may multiply, and a turn t,
+
+    θ = B c(r) + (1 − B) d + e^{G} (y − c(r)),    G = g − ½ log(1 + e^{2(g − t)}),
+    B = 1 / (1 + e^{2(g − t)}),                   log |∂x/∂y| = Σ G,
+
+the mean and spread of a normal effect given its scales: centred where data speak, non-centred where
+they do not. t = ∞ is the plain form.
 
 A ridge that bends, as a banana does or Rosenbrock's valley, is straight in
 
@@ -24,14 +31,19 @@ ICML 2020, who learn such powers from the model's text and by gradients; here dr
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 _MOST_LOST = 0.1
 """By rounding, of the width of a coordinate."""
+
+NEVER = 1e6
+"""A turn that nothing comes to."""
 
 
 class Straight(eqx.Module):
@@ -45,6 +57,9 @@ class Straight(eqx.Module):
             them, nor of s.
         bends, origins: b of each pair, whose rows are of no coordinate that has a column; and m_k.
         widths: of y − c(r), or of what is left of y_j; 1 for others.
+        further: b, with rows of the effects and columns as of the weights; m_k are the origins.
+        turns: t, `NEVER` where the funnel goes on opening.
+        anchors: d.
     """
 
     scales: Int[Array, " k"]
@@ -55,6 +70,9 @@ class Straight(eqx.Module):
     bends: Float[Array, "k dim dim"]
     origins: Float[Array, "k dim"]
     widths: Float[Array, "k dim"]
+    further: Float[Array, "k dim dim"]
+    turns: Float[Array, "k dim"]
+    anchors: Float[Array, "k dim"]
 
     @classmethod
     def of(cls, parts: "Sequence[Straight]") -> "Straight":
@@ -67,25 +85,41 @@ class Straight(eqx.Module):
 
     def outward(self, y: Float[Array, "*n dim"]) -> tuple[Array, Array, Bool[Array, "*n"]]:
         """x, log |∂x/∂y|, and whether rounding left enough of y in x."""
-        x, log_slope, kept = y, jnp.zeros(y.shape[:-1]), jnp.ones(y.shape[:-1], dtype=bool)
-        for i in reversed(range(len(self.scales))):
-            moved, growth = self._moved(i, x, 1.0)
-            back, _ = self._moved(i, moved, -1.0)
-            kept &= jnp.all(jnp.abs(back - x) <= _MOST_LOST * self.widths[i], axis=-1)
-            x, log_slope = moved, log_slope + jnp.sum(growth, axis=-1)
+
+        def through(carry: tuple[Array, Array, Array], one: Straight) -> tuple[Any, None]:
+            x, log_slope, kept = carry
+            moved, growth = _moved(jnp, one, x, 1.0)
+            lost = jnp.finfo(x.dtype).eps * (jnp.abs(moved) + jnp.abs(moved - x)) * jnp.exp(-growth)
+            touched = (one.powers != 0.0) | jnp.any(one.bends != 0.0, axis=1)
+            kept &= jnp.all(~touched | (lost <= _MOST_LOST * one.widths), axis=-1)
+            return (moved, log_slope + jnp.sum(growth, axis=-1), kept), None
+
+        start = (y, jnp.zeros(y.shape[:-1], y.dtype), jnp.ones(y.shape[:-1], dtype=bool))
+        # One body for all maps, which a loop that is written out would compile one by one.
+        (x, log_slope, kept), _ = jax.lax.scan(through, start, self, reverse=True)
         return x, log_slope, kept
 
-    def inward(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
-        """y."""
-        for i in range(len(self.scales)):
-            x, _ = self._moved(i, x, -1.0)
-        return x
+    def inward(self, x: Any) -> Any:
+        """y, of (…, dim) points; of NumPy's by NumPy, which has nothing to compile."""
+        if isinstance(x, np.ndarray):
+            x = x.astype(np.float64)
+            for i in range(len(self.scales)):
+                one = jax.tree.map(lambda leaf, i=i: np.asarray(leaf)[i], self)
+                x, _ = _moved(np, one, x, -1.0)
+            return x
+        return jax.lax.scan(lambda x, one: (_moved(jnp, one, x, -1.0)[0], None), x, self)[0]
 
-    def _moved(self, i: int, x: Array, sign: float) -> tuple[Array, Array]:
-        """Through one map, one way or the other; and the logarithm of each coordinate's growth."""
-        centres = x @ self.weights[i].T + self.shifts[i]
-        growth = self.powers[i] * (x[..., self.scales[i], None] - self.middles[i])
-        moved = centres + jnp.exp(sign * growth) * (x - centres)
-        moved = jnp.where(self.powers[i] != 0.0, moved, x)
-        # What bends is not what bends it, so that it is the same before and after.
-        return moved + sign * ((x - self.origins[i]) ** 2 @ self.bends[i].T), growth
+
+def _moved(xp: Any, one: Any, x: Any, sign: float) -> tuple[Any, Any]:
+    """Through one map, one way or the other; and the logarithm of each coordinate's growth."""
+    effects = one.powers != 0.0
+    inner = x @ one.weights.T + one.shifts
+    growth = one.powers * (x[..., one.scales, None] - one.middles)
+    growth = growth + (x - one.origins) @ one.further.T
+    past = xp.logaddexp(0.0, 2.0 * (growth - one.turns))
+    growth, kept = xp.where(effects, growth - 0.5 * past, 0.0), xp.exp(-past)
+    outer = kept * inner + (1.0 - kept) * one.anchors
+    there, back = (inner, outer) if sign > 0.0 else (outer, inner)
+    moved = xp.where(effects, back + xp.exp(sign * growth) * (x - there), x)
+    # What bends is not what bends it, so that it is the same before and after.
+    return moved + sign * ((x - one.origins) ** 2 @ one.bends.T), growth

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from salmc.diagnostics.point_sets import Cloud, with_one
 from salmc.diagnostics.straightening import Units, are_empty, likelihood
-from salmc.straight import Straight
+from salmc.straight import NEVER, Straight
 
 _MOST_CENTRES, _LEAST_CENTRE = 4, 0.05
 """Effects that rather are centres of the others: how many, and what each must gain."""
@@ -166,6 +166,7 @@ def _in_own_units(shape: _Shape, cloud: Units) -> Straight:
     widths[shape.members] = width[shape.members] * np.std(shape.away(cloud.units), axis=0)
     nothing = np.zeros((dim, dim))
     arrays = ([middle[shape.scale]], [powers], [weights], [shift], [nothing], [middle], [widths])
+    arrays += ([nothing], [np.full(dim, NEVER)], [np.zeros(dim)])
     return Straight(jnp.array([shape.scale]), *(jnp.asarray(a, dtype=float) for a in arrays))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from salmc.diagnostics.point_sets import Cloud
-from salmc.straight import Straight
+from salmc.straight import NEVER, Straight
 
 _POINTS = 4000
 _MOST_MAPS = 8
@@ -68,7 +68,7 @@ def find_straight(points: Cloud) -> Straight | None:
         if one is None or best < _LEAST_GAIN:
             break
         found.append(one)
-        points = np.asarray(one.inward(jnp.asarray(points, dtype=float)), np.float64)
+        points = one.inward(points)
     return Straight.of(found) if found else None
 
 
@@ -121,22 +121,12 @@ def _bend(cloud: Units) -> tuple[float, Straight | None]:
     correlation r: on the points that built it the square gains −½ log(1 − r²).
     """
     built, held = cloud.units[::2], cloud.units[1::2]
-    most, best = 0.0, (0, 0)
-    dim, usable = built.shape[1], ~are_empty(cloud.units)
-    squares = built**2
-    for j in range(dim):
-        others = np.delete(np.arange(dim), j)
-        known = np.column_stack([np.ones(len(built)), built[:, others]])
-        both = np.concatenate([built[:, [j]], squares[:, others]], axis=1)
-        left = both - known @ np.linalg.lstsq(known, both, rcond=None)[0]
-        norms = np.sqrt(np.sum(left**2, axis=0)) + 1e-30
-        found = usable[others] * np.abs(left[:, 0] @ left[:, 1:]) / (norms[0] * norms[1:])
-        if np.max(found) > most:
-            most, best = float(np.max(found)), (j, int(others[np.argmax(found)]))
+    found = _bend_correlations(built) * ~are_empty(cloud.units)
+    most = float(np.max(found))
+    j, k = (int(i) for i in np.unravel_index(np.argmax(found), found.shape))
     if -0.5 * np.log(max(1.0 - most**2, 1e-30)) < _LEAST_GAIN:
         return -np.inf, None
-    j, k = best
-    known = np.stack([np.ones(len(built)), built[:, k], squares[:, k]], axis=1)
+    known = np.stack([np.ones(len(built)), built[:, k], built[:, k] ** 2], axis=1)
     _, linear, weight = np.linalg.lstsq(known, built[:, j], rcond=None)[0].tolist()
     # With its linear part, or what is left would hide the bends of others.
     origin = -0.5 * linear / weight
@@ -145,6 +135,26 @@ def _bend(cloud: Units) -> tuple[float, Straight | None]:
         points[:, j] -= weight * (points[:, k] - origin) ** 2
     gain = likelihood(*straight) - likelihood(built, held)
     return gain, _bent(cloud, j, k, weight, origin)
+
+
+def _bend_correlations(units: Cloud) -> Float[np.ndarray, "dim dim"]:
+    """|r| of each u_j (row) with each u_k² (column), when all other coordinates are taken off both.
+
+    With P the precision of u, what is left of u_j has the variance 1/P_jj; with B the coefficients
+    of u_k² on all of u, and e_k what they leave, u_k² without the part of the others is
+    e_k + B_jk (what is left of u_j): both are had from one solution for all pairs.
+    """
+    dim = units.shape[1]
+    centred, squares = units - np.mean(units, axis=0), units**2
+    squares = squares - np.mean(squares, axis=0)
+    covariance = centred.T @ centred / len(units) + 1e-9 * np.eye(dim)
+    precision = np.linalg.inv(covariance)
+    coefficients = precision @ (centred.T @ squares) / len(units)
+    left = np.mean((squares - centred @ coefficients) ** 2, axis=0)
+    shared = coefficients**2 / np.diag(precision)[:, None]
+    found = np.sqrt(shared / (shared + left + 1e-30))
+    np.fill_diagonal(found, 0.0)
+    return found
 
 
 def _bent(cloud: Units, j: int, k: int, weight: float, origin: float) -> Straight:
@@ -156,6 +166,7 @@ def _bent(cloud: Units, j: int, k: int, weight: float, origin: float) -> Straigh
     widths[j] = width[j] * np.std(cloud.units[:, j] - weight * (cloud.units[:, k] - origin) ** 2)
     nothing, matrix = np.zeros(dim), np.zeros((dim, dim))
     arrays = ([0.0], [nothing], [matrix], [nothing], [bends], [middle], [widths])
+    arrays += ([matrix], [np.full(dim, NEVER)], [nothing])
     return Straight(jnp.array([k]), *(jnp.asarray(a, dtype=float) for a in arrays))
 
 

@@ -10,11 +10,12 @@ import numpy as np
 from salmc.bounds import Bounds, Unbounded
 from salmc.errors import OutputError
 from salmc.sampling.archive import numbers, require
-from salmc.straight import Straight
+from salmc.straight import NEVER, Straight
 from salmc.target import AbstractTarget
 
 _BOUNDS = ("lower", "upper")
 _STRAIGHT = tuple(field.name for field in dataclasses.fields(Straight))
+_TURNED = ("further", "turns", "anchors")
 
 
 def arrays_of(target: AbstractTarget | None) -> dict[str, np.ndarray]:
@@ -43,9 +44,13 @@ def in_coordinates(
         require(bool(np.all((scales >= 0) & (scales < dim))), "scales")
         count = len(scales)
         flat, square = (count, dim), (count, dim, dim)
-        shapes = ((count,), flat, square, flat, square, flat, flat)
+        shapes = ((count,), flat, square, flat, square, flat, flat, square, flat, flat)
+        # Files of before funnels could turn do not tell of it.
+        plain = dict(zip(_TURNED, (0.0, NEVER, 0.0), strict=True))
         rest = [
-            numbers(arrays[f"straight/{name}"], *shape)
+            np.full(shape, plain[name])
+            if name in plain and f"straight/{name}" not in arrays
+            else numbers(arrays[f"straight/{name}"], *shape)
             for name, shape in zip(_STRAIGHT[1:], shapes, strict=True)
         ]
         require(all(np.all(np.isfinite(part)) for part in rest), "funnels")

@@ -99,12 +99,22 @@ class Straight(eqx.Module):
         (x, log_slope, kept), _ = jax.lax.scan(through, start, self, reverse=True)
         return x, log_slope, kept
 
+    def outward_points(self, y: np.ndarray) -> np.ndarray:
+        """x alone, by NumPy."""
+        for one in reversed(self._each()):
+            y, _ = _moved(np, one, y, 1.0)
+        return y
+
+    def _each(self) -> list[Any]:
+        count = range(len(self.scales))
+        return [
+            jax.tree.map(lambda leaf, i=i: np.asarray(leaf, np.float64)[i], self) for i in count
+        ]
+
     def inward(self, x: Any) -> Any:
         """y, of (…, dim) points; of NumPy's by NumPy, which has nothing to compile."""
         if isinstance(x, np.ndarray):
-            x = x.astype(np.float64)
-            for i in range(len(self.scales)):
-                one = jax.tree.map(lambda leaf, i=i: np.asarray(leaf)[i], self)
+            for one in self._each():
                 x, _ = _moved(np, one, x, -1.0)
             return x
         return jax.lax.scan(lambda x, one: (_moved(jnp, one, x, -1.0)[0], None), x, self)[0]
@@ -114,7 +124,8 @@ def _moved(xp: Any, one: Any, x: Any, sign: float) -> tuple[Any, Any]:
     """Through one map, one way or the other; and the logarithm of each coordinate's growth."""
     effects = one.powers != 0.0
     inner = x @ one.weights.T + one.shifts
-    growth = one.powers * (x[..., one.scales, None] - one.middles)
+    scale = int(one.scales) if xp is np else one.scales
+    growth = one.powers * (x[..., scale, None] - one.middles)
     growth = growth + (x - one.origins) @ one.further.T
     past = xp.logaddexp(0.0, 2.0 * (growth - one.turns))
     growth, kept = xp.where(effects, growth - 0.5 * past, 0.0), xp.exp(-past)

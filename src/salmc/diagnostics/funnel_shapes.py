@@ -4,18 +4,20 @@ Of all powers a and centres c those are taken that make the effects y = c + e^{â
 narrowest, which is maximum likelihood of a Gaussian (`diagnostics.straightening`).
 """
 
-from typing import NamedTuple
-
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from salmc.diagnostics.point_sets import Cloud, with_one
+from salmc.diagnostics.funnel import Funnel
+from salmc.diagnostics.funnel_turns import with_turns
 from salmc.diagnostics.straightening import Units, are_empty, likelihood
-from salmc.straight import NEVER, Straight
+from salmc.straight import Straight
 
 _MOST_CENTRES, _LEAST_CENTRE = 4, 0.05
 """Effects that rather are centres of the others: how many, and what each must gain."""
+
+_LIKELY_CENTRES = 6
+"""Of the effects that are tried as centres: a centre goes with all the others."""
 
 _CANDIDATES = 3
 _EMPTY = -0.5
@@ -30,28 +32,6 @@ was fitted must be than what models are written with: these, and centres that ar
 
 _LARGEST = 60.0
 """Of exponents."""
-
-
-class _Shape(NamedTuple):
-    """A funnel in standard units: s, its effects, and the powers and centres of them."""
-
-    scale: int
-    members: np.ndarray
-    rest: np.ndarray
-    powers: Float[np.ndarray, " m"]
-    weights: Float[np.ndarray, "r_and_one m"]
-
-    def straighten(self, units: Cloud) -> Cloud:
-        growth = _growth(units[:, [self.scale]], -self.powers)
-        centres = with_one(units[:, self.rest]) @ self.weights
-        moved = units.copy()
-        moved[:, self.members] = centres + growth * (units[:, self.members] - centres)
-        return moved
-
-    def away(self, units: Cloud) -> Cloud:
-        """y âˆ’ c(r), of the effects alone."""
-        centres = with_one(units[:, self.rest]) @ self.weights
-        return self.straighten(units)[:, self.members] - centres
 
 
 def best_funnel(cloud: Units, shown: Float[np.ndarray, "dim dim"]) -> tuple[float, Straight | None]:
@@ -71,25 +51,37 @@ def best_funnel(cloud: Units, shown: Float[np.ndarray, "dim dim"]) -> tuple[floa
         shape = _fitted(built, scale, members)
         if not _is_filled(shape, built.units):
             continue
-        gain = likelihood(shape.straighten(built.units), shape.straighten(held)) - plain
-        gain -= float(np.mean(held[:, scale]) * np.sum(shape.powers))
+        gain = _gained(shape, built.units, held) - plain
         if gain > most:
             best, most = shape, gain
-    return most, None if best is None else _in_own_units(best, cloud)
+    if best is None:
+        return most, None
+    tried = with_turns(built, best)
+    gain = _gained(tried, built.units, held) - plain
+    best, most = (tried, gain) if gain > most else (best, most)
+    return most, best.in_own_units(cloud)
 
 
-def _fitted(cloud: Units, scale: int, members: np.ndarray) -> _Shape:
+def _gained(shape: Funnel, built: Cloud, held: Cloud) -> float:
+    """Mean log density of held-out points, by a Gaussian in straight coordinates."""
+    found = likelihood(shape.straighten(built), shape.straighten(held))
+    return found - float(np.sum(np.mean(shape.growth(held)[0], axis=0)))
+
+
+def _fitted(cloud: Units, scale: int, members: np.ndarray) -> Funnel:
     """Powers and centres of effects; those that rather serve as centres of the others do so."""
 
-    def shape(members: np.ndarray) -> tuple[float, _Shape]:
+    def shape(members: np.ndarray) -> tuple[float, Funnel]:
         rest = np.setdiff1d(np.arange(len(cloud.middle)), [scale, *members.tolist()])
-        found = _Shape(scale, members, rest, *_powers(cloud, scale, members, rest))
+        found = Funnel.plain(scale, members, rest, *_powers(cloud, scale, members, rest))
         spread = np.cov(found.straighten(cloud.units), rowvar=False)
         return float(np.linalg.slogdet(spread)[1]), found
 
     least, best = shape(members)
     for _ in range(min(_MOST_CENTRES, len(members) - 1)):
-        tried = [shape(np.setdiff1d(best.members, [member])) for member in best.members]
+        among = np.abs(np.corrcoef(cloud.units[:, best.members], rowvar=False))
+        likely = best.members[np.argsort(-np.sum(among, axis=0))[:_LIKELY_CENTRES]]
+        tried = [shape(np.setdiff1d(best.members, [member])) for member in likely]
         lower, found = min(tried, key=lambda pair: pair[0])
         if lower > least - 2.0 * _LEAST_CENTRE:
             break
@@ -97,7 +89,7 @@ def _fitted(cloud: Units, scale: int, members: np.ndarray) -> _Shape:
     return best
 
 
-def _is_filled(shape: _Shape, units: Cloud) -> bool:
+def _is_filled(shape: Funnel, units: Cloud) -> bool:
     """Whether effects lie about their centres: the arms of a banana open as well, and are empty."""
     return not np.any(are_empty(shape.away(units), _EMPTY))
 
@@ -151,23 +143,6 @@ def _plain_centres(cloud: Units, members: np.ndarray, rest: np.ndarray) -> list[
             weights[-1] += middle[rest[row]] / width[members]
         found.append(weights)
     return found
-
-
-def _in_own_units(shape: _Shape, cloud: Units) -> Straight:
-    """The map of a funnel that was found in standard units."""
-    middle, width, dim = cloud.middle, cloud.width, len(cloud.middle)
-    powers, shift, weights = np.zeros(dim), np.zeros(dim), np.zeros((dim, dim))
-    powers[shape.members] = shape.powers / width[shape.scale]
-    scaled = width[shape.members, None] * shape.weights[:-1].T / width[shape.rest]
-    weights[np.ix_(shape.members, shape.rest)] = scaled
-    own = middle[shape.members] + width[shape.members] * shape.weights[-1]
-    shift[shape.members] = own - scaled @ middle[shape.rest]
-    widths = np.ones(dim)
-    widths[shape.members] = width[shape.members] * np.std(shape.away(cloud.units), axis=0)
-    nothing = np.zeros((dim, dim))
-    arrays = ([middle[shape.scale]], [powers], [weights], [shift], [nothing], [middle], [widths])
-    arrays += ([nothing], [np.full(dim, NEVER)], [np.zeros(dim)])
-    return Straight(jnp.array([shape.scale]), *(jnp.asarray(a, dtype=float) for a in arrays))
 
 
 def _growth(scale: np.ndarray, power: np.ndarray | float) -> np.ndarray:

@@ -44,9 +44,10 @@ class Units(NamedTuple):
     width: Float[np.ndarray, " dim"]
 
     @classmethod
-    def of(cls, points: Cloud) -> "Units | None":
+    def of(cls, points: Cloud, each: int = _FEWEST_EACH) -> "Units | None":
+        """Of at least so many points for each coordinate, or None."""
         middle, width = np.mean(points, axis=0), np.std(points, axis=0)
-        few = len(points) < _FEWEST_EACH * points.shape[1] or points.shape[1] < 2
+        few = len(points) < each * points.shape[1] or points.shape[1] < 2
         if few or not np.all((width > 0.0) & np.isfinite(width)):
             return None
         return cls((points - middle) / width, middle, width)

@@ -93,6 +93,10 @@ class AbstractKernel(eqx.Module):
     def from_description(cls, description: dict[str, Any]) -> "AbstractKernel":
         """A kernel of that structure with untrained weights."""
 
+    def prepared(self) -> "AbstractKernel":
+        """The kernel with what all of its densities need computed once, before a loop of them."""
+        return self
+
     @property
     def independent(self) -> bool:
         """Whether proposals do not depend on the current point; tractable kernels only."""

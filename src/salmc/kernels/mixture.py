@@ -64,6 +64,8 @@ class MixtureKernel(AbstractTractableKernel):
     """L of C = L Lᵀ; what is above the diagonal is not looked at."""
     laws: Float[Array, " laws"]
     """Logits of the shares of the radial laws."""
+    inverses: Float[Array, "k dim dim"] | None
+    """L⁻¹, of a kernel that is `prepared`."""
     dim: int = eqx.field(static=True)
     components: int = eqx.field(static=True)
 
@@ -79,6 +81,7 @@ class MixtureKernel(AbstractTractableKernel):
         self.means = jnp.asarray(spread if components > 1 else 0.0 * spread, dtype=float)
         self.factors = jnp.asarray(np.tile(np.eye(dim), (components, 1, 1)), dtype=float)
         self.laws = jnp.asarray(np.log(gaussian_shares()), dtype=float)
+        self.inverses = None
 
     @classmethod
     def of(
@@ -108,6 +111,10 @@ class MixtureKernel(AbstractTractableKernel):
     def independent(self) -> bool:
         return True
 
+    def prepared(self) -> "MixtureKernel":
+        found = _lower_inverses(self.factors)
+        return eqx.tree_at(lambda k: k.inverses, self, found, is_leaf=lambda leaf: leaf is None)
+
     def propose_with_density(self, points: Points, noise: Noise) -> tuple[Points, Values]:
         del points
         which, law = (
@@ -134,7 +141,7 @@ class MixtureKernel(AbstractTractableKernel):
         del old
         # By an inverse, once for all points: a triangular solve is a call into LAPACK, which keeps
         # programs from running side by side.
-        inverses = _lower_inverses(self.factors)
+        inverses = _lower_inverses(self.factors) if self.inverses is None else self.inverses
         z = jnp.einsum("kij,knj->kni", inverses, new[None] - self.means[:, None])
         squares = jnp.sum(z * z, axis=2)
         diagonal = jnp.diagonal(self.factors, axis1=1, axis2=2)

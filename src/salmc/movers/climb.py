@@ -56,7 +56,7 @@ def can_climb(target: AbstractTarget) -> bool:
         return False
     point = jax.ShapeDtypeStruct((target.dim,), jnp.zeros(()).dtype)
     try:
-        jax.eval_shape(_second_derivatives(target), point)
+        jax.eval_shape(second_derivatives(target), point)
     except (TypeError, ValueError, NotImplementedError):
         return False
     return True
@@ -214,9 +214,10 @@ def _value_and_gradient(target: AbstractTarget, x: Point) -> tuple[Scalar, Point
 
 @compiled
 def _hessian(target: AbstractTarget, x: Point) -> Float[Array, "dim dim"]:
-    return _second_derivatives(target)(x)
+    return second_derivatives(target)(x)
 
 
-def _second_derivatives(target: AbstractTarget) -> Callable[[Point], Float[Array, "dim dim"]]:
+def second_derivatives(target: AbstractTarget) -> Callable[[Point], Float[Array, "dim dim"]]:
+    """The Hessian of log p."""
     # Backwards twice: functions that bring their own gradient often have none forwards.
     return jax.jacrev(jax.grad(target.log_density))

@@ -1,9 +1,11 @@
 """`sample`: so many effective draws of a target, by one call.
 
 A mixture that adapts to the target comes first (`learning.first_answer`): it takes seconds, and
-often it is enough. Where it is not, because the target is no mixture of a few Gaussians, a flow is
-learned for as long as that pays for the draws that are wanted. Chains then run until the smallest
-effective sample size, of the bulk and of the tails of each coordinate, is what was asked for.
+often it is enough. Where it is not, because the target is no mixture of a few Gaussians, chains
+follow the gradient, if there is one (`learning.gradient_answer`); and where these do not mix, a
+flow is learned for as long as that pays for the draws that are wanted. Chains then run until the
+smallest effective sample size, of the bulk and of the tails of each coordinate, is what was asked
+for.
 """
 
 import dataclasses
@@ -17,6 +19,7 @@ from salmc import checks
 from salmc.diagnostics.chain_statistics import ess_bulk, ess_tail
 from salmc.learning.first_answer import FirstAnswer, first_answer
 from salmc.learning.fit import fit
+from salmc.learning.gradient_answer import can_follow, gradient_answer, must_follow
 from salmc.learning.worth import effective_rate
 from salmc.programs import make_room
 from salmc.progress import AbstractReporter, PartReporter, reporter
@@ -44,6 +47,9 @@ _STUCK = 0.01
 
 _SEARCH_SHARE = 0.6
 """Of a budget, that the search may take."""
+
+
+_NO_ANSWER = FirstAnswer(None, 0.0, False, {"points": 0})
 
 
 def sample(
@@ -93,20 +99,23 @@ def sample(
     with reporter(progress) as whole:
         report = PartReporter(whole)
         limit = None if evaluations is None else int(_SEARCH_SHARE * evaluations)
-        answer = first_answer(target, seed, evaluations=limit, report=report)
-        sampler = _chosen(answer, target, effective, evaluations, seed, report)
+        gradient = None
+        if evaluations is None and must_follow(target, seed):
+            gradient = gradient_answer(target, None, seed, report)
+        if gradient is not None and gradient.mixed:
+            answer, sampler, rate = _NO_ANSWER, gradient.sampler, gradient.rate
+        else:
+            answer = first_answer(target, seed, evaluations=limit, report=report)
+            sampler, rate = _chosen(answer, target, effective, evaluations, seed, report)
         searched = time.perf_counter() - began
-        rate = answer.efficiency if sampler is answer.sampler else _accepted(sampler)
         spent = answer.evaluations["points"] if evaluations is not None else 0
         left = None if evaluations is None else evaluations - spent
         first = left is None and sampler is answer.sampler
-        rate = effective_rate(rate)
         draws, used = _draw(sampler, effective, rate, chains, seed, left, report, first)
         if first and _is_stuck(draws, effective):
             # p/q of the mixture's own draws saw none of what chains came to: a flow may.
-            sampler = fit(target, seed=seed, effective=effective, progress=report)
+            sampler, rate = _learned(answer, target, effective, seed, report)
             searched = time.perf_counter() - began
-            rate = effective_rate(_accepted(sampler))
             draws, used = _draw(sampler, effective, rate, chains, seed, left, report)
     counted: dict[str, int] = {}
     if sampler is answer.sampler:
@@ -127,12 +136,16 @@ def _chosen(
     evaluations: int | None,
     seed: int,
     report: AbstractReporter,
-) -> Sampler:
-    """The first answer where it is enough, or all that a budget allows; else a flow."""
+) -> tuple[Sampler, float]:
+    """The first answer where it is enough, or all that a budget allows; else what is learned.
+
+    Returns:
+        The sampler, and its effective draws for each draw, as far as is known.
+    """
     if answer.usable and answer.sampler is not None:
-        return answer.sampler
+        return answer.sampler, effective_rate(answer.efficiency)
     if evaluations is None:
-        return fit(target, seed=seed, effective=effective, progress=report)
+        return _learned(answer, target, effective, seed, report)
     if answer.sampler is None:
         checks.fail(
             "evaluations",
@@ -145,7 +158,25 @@ def _chosen(
         f"{answer.efficiency:.2f} effective draws for each draw, or places that it lacks. Allow "
         "more evaluations.",
     )
-    return dataclasses.replace(answer.sampler, warnings=(*answer.sampler.warnings, *told))
+    told = (*answer.sampler.warnings, *told)
+    rate = effective_rate(answer.efficiency)
+    return dataclasses.replace(answer.sampler, warnings=told), rate
+
+
+def _learned(
+    answer: FirstAnswer,
+    target: AbstractTarget,
+    effective: int,
+    seed: int,
+    report: AbstractReporter,
+) -> tuple[Sampler, float]:
+    """Chains along the gradient where they mix, else a flow."""
+    if can_follow(target):
+        found = gradient_answer(target, answer.sampler, seed, report)
+        if found.mixed:
+            return found.sampler, found.rate
+    sampler = fit(target, seed=seed, effective=effective, progress=report)
+    return sampler, effective_rate(_accepted(sampler))
 
 
 def _is_stuck(draws: Draws, effective: int) -> bool:

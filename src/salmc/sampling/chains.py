@@ -35,6 +35,7 @@ from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
 from salmc.kernels.noise import log_q, step_keys, step_noise
 from salmc.metropolis import log_ratio, taken
+from salmc.sampling.trajectories import Trajectory
 from salmc.target import AbstractTarget, Point, Points
 
 _LARGEST = 1e19
@@ -99,6 +100,7 @@ class Transition(eqx.Module):
         metropolis: whether proposals may be rejected.
         tries: proposals for each step, of which one may be taken; independent kernels only.
         local: local steps after each step; independent kernels only.
+        trajectory: what local steps follow, in place of a walk.
         densities: whether forward passes find the log density of each draw; NaN if not.
     """
 
@@ -109,6 +111,7 @@ class Transition(eqx.Module):
     tries: int = eqx.field(static=True, default=1)
     local: int = eqx.field(static=True, default=0)
     densities: bool = eqx.field(static=True, default=False)
+    trajectory: Trajectory | None = None
 
     def init(self, position: Point) -> ChainState:
         """The state of a chain that begins at a position, in the target's own coordinates."""

@@ -4,11 +4,13 @@
 
 and else a walk in whitened coordinates,
 
-    x' = x + ρ ε · 2.4/√d,   taken with min{1, p(x') / p(x)}.
+    x' = x + ρ ε · 2.4/√d,   taken with min{1, p(x') / p(x)},
 
-Both leave p invariant for every ρ, which is drawn anew for each step. A chain that is where q is
+or where chains were tuned for it a trajectory along the gradient (`trajectories`). All leave p invariant for every ρ, which is drawn anew for each step. A chain that is where q is
 far too small walks on from there. Chains that need none of this do not pay: see `learning.review`.
 """
+
+import dataclasses
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +19,7 @@ from jaxtyping import Array, Bool, Float
 from salmc.kernels.noise import local_length, local_noise, log_q
 from salmc.metropolis import log_ratio, taken
 from salmc.sampling.chains import Ahead, ChainState, Steps, Transition
+from salmc.sampling.trajectories import follow
 
 
 def with_local_steps(
@@ -26,6 +29,7 @@ def with_local_steps(
     log_uniform: Float[Array, "steps chains rows"],
 ) -> tuple[ChainState, Steps]:
     """Independent proposals in one batch; after each of them, local ones from where it led."""
+    transition = dataclasses.replace(transition, kernel=transition.kernel.prepared())
     size = transition.tries * transition.kernel.noise_dim
     rows = log_uniform.shape[-1] - 2 * transition.local
     ahead = transition.ahead(noise[..., :size], log_uniform[..., 1:rows])
@@ -48,6 +52,8 @@ def with_local_steps(
             accepted = taken(uniforms[:, i, 1], ratio)
             state = _choose(accepted, new, state)
             invalid += jnp.sum(~valid)
+            if transition.trajectory is not None:
+                first |= accepted  # it is what moves these chains
         return state, (state.points, state.log_density, first, invalid)
 
     inputs = (
@@ -76,6 +82,20 @@ def _propose(
         log_w = log_p - log_q(noise, -log_scale)
         ratio = log_ratio(log_w, state.log_weight, 0.0, valid)
         return ChainState(new, log_p, log_w, noise), ratio, valid
+    if transition.trajectory is not None:
+        ends = follow(
+            transition.log_densities,
+            transition.trajectory,
+            state.points,
+            fresh[:, -kernel.dim :],
+            share,
+        )
+        finite = jnp.all(jnp.isfinite(ends.points), axis=-1)
+        log_w = ends.log_density - kernel.log_densities(ends.points, ends.points)
+        ratio = log_ratio(ends.log_density, state.log_density, ends.log_correction, finite)
+        new_state = ChainState(ends.points, ends.log_density, log_w, state.noise)
+        # One that leads out of the support is no fault of a kernel's.
+        return new_state, ratio, jnp.ones_like(finite)
     step = local_length(share) * 2.4 / kernel.dim**0.5
     new = state.points + step[:, None] * fresh[:, -kernel.dim :]
     valid = jnp.all(jnp.isfinite(new), axis=-1)

@@ -5,7 +5,7 @@ The one record that training makes, files hold and chains are drawn from.
 
 import dataclasses
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,10 +22,8 @@ from salmc.sampling.chains import ChainState, Transition
 from salmc.sampling.draws import Draws, Tally
 from salmc.sampling.executor import AbstractExecutor, ChainRun
 from salmc.sampling.sampler_uses import SamplerUses
+from salmc.sampling.trajectories import Trajectory
 from salmc.target import AbstractTarget, Points
-
-if TYPE_CHECKING:
-    pass
 
 _SEEN_POINTS = 4000
 """Of the pool, for the diagnostics of draws."""
@@ -49,6 +47,7 @@ class Sampler(SamplerUses):
         warnings: what went wrong in training, in words; draws carry them on.
         pool_log_density: (n,) log p at the pool, where it is known.
         local: local steps after each independent one, where training found that chains need them.
+        trajectory: along the gradient, which these steps follow; by default they walk.
     """
 
     kernel: AbstractKernel
@@ -62,6 +61,7 @@ class Sampler(SamplerUses):
     warnings: tuple[str, ...] = ()
     pool_log_density: np.ndarray | None = None
     local: int = 0
+    trajectory: Trajectory | None = None
 
     def __post_init__(self) -> None:
         if self.target is not None:
@@ -178,7 +178,8 @@ class Sampler(SamplerUses):
                 "target: pass target=… when loading it."
             )
         local = self.local if metropolis and self.kernel.independent else 0
-        return Transition(self.kernel, self.whitening, self.target, metropolis, tries, local)
+        step = Transition(self.kernel, self.whitening, self.target, metropolis, tries, local)
+        return dataclasses.replace(step, trajectory=self.trajectory if local else None)
 
     def begin(
         self,

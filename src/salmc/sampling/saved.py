@@ -15,13 +15,14 @@ from salmc.sampling.archive import damaged, numbers, real, require, whole, words
 from salmc.sampling.coordinates import arrays_of, in_coordinates
 from salmc.sampling.kernel_file import FORMAT_VERSION, read_kernel, write_kernel
 from salmc.sampling.sampler import Sampler
+from salmc.sampling.trajectories import Trajectory
 from salmc.target import AbstractTarget
 
 _FINGERPRINT_POINTS = 16
 _WHITENING = ("mean", "forward_matrix", "inverse_matrix")
 _POOL_VALUES = "pool_log_density"
 _HISTORY = "history/"
-_MOST_LOCAL_STEPS = 1000
+_MOST_LOCAL_STEPS, _MOST_GRADIENTS = 1000, 100_000
 
 
 def save_sampler(sampler: Sampler, path: str | Path) -> Path:
@@ -33,8 +34,11 @@ def save_sampler(sampler: Sampler, path: str | Path) -> Path:
     coordinates = arrays_of(sampler.target)
     target = _described(None if sampler.target is None else sampler.target.outer, pool)
     more: dict[str, Any] = {"local": int(sampler.local)}
-    if any(name.startswith("straight/") for name in coordinates):
-        # An older version would draw in other coordinates than the kernel's: it must refuse.
+    if sampler.trajectory is not None:
+        step, length = sampler.trajectory.step_size, sampler.trajectory.length
+        more["trajectory"] = {"step_size": float(step), "length": int(length)}
+    if "trajectory" in more or any(name.startswith("straight/") for name in coordinates):
+        # An older version would draw in other coordinates, or walk: it must refuse.
         more["format_version"] = FORMAT_VERSION
     return write_trained(path, sampler, {**arrays, **coordinates, "pool": pool}, target, more)
 
@@ -122,8 +126,18 @@ def _sampler(
         method=header["method"],
         pool_log_density=None if values is None else numbers(values, len(pool)),
         local=whole(header.get("local", 0), _MOST_LOCAL_STEPS),
+        trajectory=_trajectory(header.get("trajectory")),
         **training_of(header, arrays),
     )
+
+
+def _trajectory(described: Any) -> Trajectory | None:
+    if described is None:
+        return None
+    size = real(described["step_size"])
+    require(0.0 < size < np.inf, "step size")
+    length = whole(described["length"], _MOST_GRADIENTS)
+    return Trajectory(jnp.asarray(size, dtype=float), jnp.asarray(length))
 
 
 def _described(target: AbstractTarget | None, pool: np.ndarray) -> dict[str, Any]:

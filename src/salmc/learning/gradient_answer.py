@@ -1,0 +1,120 @@
+"""A sampler of chains that follow the gradient, where no mixture fits the target.
+
+Its kernel is one heavy-tailed Gaussian in the coordinates that the chains found, and local steps
+follow trajectories (`learning.gradient_chains`): exact, as all of this is. Such a sampler is ready
+after seconds. It is no answer where chains that began apart stay apart, or where a hunt finds a
+mode that they lack.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from salmc.bounds import Unbounded
+from salmc.kernels.mixture import MixtureKernel
+from salmc.learning.gradient_chains import CHAINS, Found, GradientChains
+from salmc.learning.gradient_coordinates import shows_funnels
+from salmc.learning.hunted import MOST_DIMENSIONS, missed_modes
+from salmc.learning.settings import MANY_DATA
+from salmc.movers.base import log_densities
+from salmc.movers.cover import first_location
+from salmc.progress import AbstractReporter
+from salmc.sampling.sampler import Sampler
+from salmc.target import AbstractTarget, Points
+
+METHOD = "gradient"
+
+_POOL = 4096
+_BEST_OF = 16
+"""Places for each chain, of which the likeliest are begun from."""
+
+_DIFFERENT = 4
+"""Points of a pool for each chain, at least, to begin from it."""
+
+
+class GradientAnswer(NamedTuple):
+    """A sampler, its effective draws for each draw, and whether its chains mix."""
+
+    sampler: Sampler
+    rate: float
+    mixed: bool
+
+
+def can_follow(target: AbstractTarget) -> bool:
+    """Whether gradients are there, and cheap enough for many of them."""
+    return target.differentiable and target.size <= MANY_DATA
+
+
+def must_follow(target: AbstractTarget, seed: int) -> bool:
+    """Whether funnels show that no mixture will fit, so that none need be tried."""
+    if not can_follow(target):
+        return False
+    base = target.unbounded
+    return shows_funnels(base, _places(base, jax.random.fold_in(jax.random.key(seed), 0)))
+
+
+def gradient_answer(
+    target: AbstractTarget, known: Sampler | None, seed: int, report: AbstractReporter
+) -> GradientAnswer:
+    """Tune chains to a target.
+
+    Args:
+        target: differentiable.
+        known: of another method, whose pool and bounds are taken over.
+        seed: the same seed gives the same sampler.
+        report: told of each round.
+    """
+    base = target.unbounded
+    if known is not None and isinstance(known.target, Unbounded):
+        base = Unbounded(known.target.outer, known.target.bounds)
+    key = jax.random.key(seed)
+    report.start(f"following the gradient of {target.name}", None)
+    start = _start(base, known, jax.random.fold_in(key, 0))
+    found = GradientChains.begin(base, start, jax.random.fold_in(key, 1), report).run()
+    mixed = found.mixed
+    if mixed and target.dim <= MOST_DIMENSIONS:
+        mixed = not len(missed_modes(found.target, found.cloud[:_POOL], seed).shares)
+    return GradientAnswer(_bound(found, seed), found.rate, mixed)
+
+
+def _start(base: AbstractTarget, known: Sampler | None, key: jax.Array) -> Points:
+    """Places of a pool; or, where it is too few, the likeliest of many."""
+    if known is not None:
+        points = np.unique(np.asarray(known.pool), axis=0)
+        if len(points) >= _DIFFERENT * CHAINS:
+            rows = np.random.default_rng(0).permutation(len(known.pool))[:CHAINS]
+            return base.inward(jnp.asarray(np.asarray(known.pool)[rows], dtype=float))
+    places = _places(base, key)
+    values = np.asarray(log_densities(base, places))
+    order = np.argsort(-np.where(np.isnan(values), -np.inf, values))
+    return places[order[:CHAINS]]
+
+
+def _places(base: AbstractTarget, key: jax.Array) -> Points:
+    return first_location(base).sample(key, _BEST_OF * CHAINS)
+
+
+def _bound(found: Found, seed: int) -> Sampler:
+    """What was found, as a sampler."""
+    cloud = jnp.asarray(found.cloud[:_POOL], dtype=float)
+    values = jnp.asarray(found.log_density[:_POOL], dtype=float)
+    pool, log_density = found.target.outward(cloud, values)
+    return Sampler(
+        kernel=MixtureKernel(jax.random.key(0), cloud.shape[1], components=1),
+        target=found.target,
+        whitening=found.whitening,
+        pool=np.asarray(pool),
+        method=METHOD,
+        settings={
+            "seed": seed,
+            "target": found.target.name,
+            "rate": found.rate,
+            "step_size": float(found.trajectory.step_size),
+            "length": int(found.trajectory.length),
+        },
+        pool_log_density=np.asarray(log_density),
+        local=1,
+        trajectory=found.trajectory,
+    )

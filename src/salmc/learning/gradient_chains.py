@@ -1,0 +1,293 @@
+"""Chains that follow the gradient: what moves them is found from the chains themselves.
+
+Where no mixture fits a target that is differentiable, trajectories (`sampling.trajectories`) often
+mix well, if their coordinates suit it. Rounds of many chains find these, one after the other:
+
+    coordinates   funnels straight, by the density's own derivatives (`funnel_curvature`) or, for
+                  bends, by what the chains show (`straightening`); then white
+    step size     so that a share `_WANTED` of the moves is accepted; more where any diverge
+    length        the one with most effective draws for each gradient
+
+until chains that began far apart agree (R-hat). Chains that do not, as those of separate modes, or
+a mode that a hunt finds beside them, are the end of this way: a flow is learned instead.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from salmc.bounds import Unbounded
+from salmc.diagnostics.chain_statistics import ess_bulk, ess_tail, rhat
+from salmc.kernels.layers import Whitening
+from salmc.learning.gradient_coordinates import straight_coordinates
+from salmc.metropolis import acceptance, log_ratio, taken
+from salmc.programs import compiled
+from salmc.progress import AbstractReporter
+from salmc.sampling.trajectories import Trajectory, follow
+from salmc.straight import Straight
+from salmc.target import AbstractTarget, Points
+
+CHAINS = 64
+_BLOCK = 16
+"""Steps of one program."""
+
+_ROUNDS = (3, 4, 6, 8, 16, 32, 64, 128)
+"""Blocks of each round; the second half of it tells."""
+
+_FEWEST_ROUNDS, _ARRIVING = 4, 2
+"""Rounds in which chains may come from far away."""
+
+_LOST = 0.1
+"""Share of its moves below which a chain that arrives is lost."""
+
+_AGREED = 1.03
+"""R-hat of a round, at which chains are taken to have come together."""
+
+_ROUND = 3.0
+"""Variances of white coordinates, either way, at which they are white enough."""
+
+_WANTED, _WANTED_CAREFULLY = 0.8, 0.95
+_MOST_DIVERGED = 0.002
+_FIRST_LENGTH, _MOST_STEPS = 1.6, 512
+"""Of a trajectory, in units of white coordinates: a quarter of an orbit; and its gradients."""
+
+_BETTER = 1.1
+_FAR_BELOW = 8.0
+"""Quartiles of log p, below which a chain is still on its way."""
+
+_DIVERGED = -50.0
+"""Of a log ratio: a trajectory whose energy is off by so much has left what it can follow."""
+
+
+class Walk(NamedTuple):
+    """Steps of chains, in white coordinates."""
+
+    points: Float[Array, "steps chains dim"]
+    log_density: Float[Array, "steps chains"]
+    accepted: Float[Array, "steps chains"]
+    """Probabilities."""
+    diverged: Array
+
+
+class Found(NamedTuple):
+    """What moves chains well, and where they are.
+
+    Attributes:
+        target: in the coordinates that were found.
+        whitening, trajectory: what moves chains there.
+        cloud: draws in these coordinates, in no order.
+        log_density: there.
+        rate: effective draws for each draw.
+        agreed: R-hat of the last round.
+    """
+
+    target: AbstractTarget
+    whitening: Whitening
+    trajectory: Trajectory
+    cloud: Float[np.ndarray, "n dim"]
+    log_density: Float[np.ndarray, " n"]
+    rate: float
+    agreed: float
+
+    @property
+    def mixed(self) -> bool:
+        """Whether chains that began apart are in one place."""
+        return self.agreed < _AGREED
+
+
+@dataclasses.dataclass
+class GradientChains:
+    """Chains on their way.
+
+    Attributes:
+        base: the target without straightening.
+        target: in the coordinates of the moment.
+        whitening: of these.
+        points: (chains, dim), white.
+        key: of all randomness.
+        report: told of each round.
+        step_size, reach: ε, and how far trajectories go.
+    """
+
+    base: AbstractTarget
+    target: AbstractTarget
+    whitening: Whitening
+    points: Points
+    key: PRNGKeyArray
+    report: AbstractReporter
+    step_size: float = 0.1
+    reach: float = _FIRST_LENGTH
+    wanted: float = _WANTED
+    blocks: int = 0
+    arriving: bool = True
+    straight: Straight | None = None
+
+    @classmethod
+    def begin(
+        cls, target: AbstractTarget, start: Points, key: PRNGKeyArray, report: AbstractReporter
+    ) -> "GradientChains":
+        """From given places, whose spread is the first unit of length."""
+        width = np.std(np.asarray(start, np.float64), axis=0)
+        width = np.where((width > 0.0) & np.isfinite(width), width, 1.0)
+        whitening = Whitening(
+            jnp.mean(start, axis=0),
+            jnp.asarray(np.diag(1.0 / width), dtype=float),
+            jnp.asarray(np.diag(width), dtype=float),
+        )
+        points = whitening.whiten(start)
+        return cls(target, target, whitening, points, key, report, 0.3 * target.dim**-0.25)
+
+    def run(self) -> Found:
+        """Rounds until chains agree, or all of them."""
+        careful, agreed = False, np.inf
+        for number, blocks in enumerate(_ROUNDS):
+            self.arriving = number < _ARRIVING
+            walk = self.walk(blocks)
+            half = len(walk.points) // 2
+            own = self.outward(walk.points[half:])
+            agreed = float(np.max(rhat(np.swapaxes(own, 0, 1))))
+            diverged = float(np.mean(walk.diverged[half:]))
+            self.report.advance(1, r_hat=agreed)
+            white = self._is_white(walk.points[half:])
+            settled = number + 1 >= _FEWEST_ROUNDS and agreed < _AGREED and white
+            if settled and (diverged <= _MOST_DIVERGED or careful):
+                break
+            if settled or (number + 1 >= _FEWEST_ROUNDS and diverged > 10 * _MOST_DIVERGED):
+                careful, self.wanted = True, _WANTED_CAREFULLY
+            if number + 1 < len(_ROUNDS):
+                usable = _not_lost(walk.log_density[half:])
+                self.move_to(own[usable], straightens=number + 1 >= _ARRIVING)
+        rate, walk = self.choose_length(walk)
+        cloud = np.asarray(self.whitening.colour(walk.points)).reshape(-1, self.base.dim)
+        values = np.asarray(walk.log_density).reshape(-1)
+        order = np.random.default_rng(0).permutation(len(cloud))
+        return Found(
+            self.target,
+            self.whitening,
+            self.trajectory,
+            cloud[order],
+            values[order],
+            rate,
+            agreed,
+        )
+
+    @property
+    def trajectory(self) -> Trajectory:
+        steps = int(np.clip(round(self.reach / (0.75 * self.step_size)), 1, _MOST_STEPS))
+        return Trajectory(jnp.asarray(self.step_size, dtype=float), jnp.asarray(steps))
+
+    def walk(self, blocks: int, *, adapts: bool = True) -> Walk:
+        """Blocks of steps of all chains; the step size follows the acceptance between them."""
+        parts = []
+        for _ in range(blocks):
+            key = jax.random.fold_in(self.key, self.blocks)
+            part = _walk(self.target, self.whitening, self.trajectory, key, self.points)
+            self.blocks, self.points = self.blocks + 1, part.points[-1]
+            parts.append(jax.tree.map(np.asarray, part))
+            taken = np.mean(np.nan_to_num(parts[-1].accepted), axis=0)
+            # Chains that are lost far out do not decide for the others: in the end there are none.
+            away = float(np.median(taken) if self.arriving else np.mean(taken)) - self.wanted
+            if self.arriving:
+                self._rescue(taken)
+            if adapts:
+                self.step_size *= float(np.exp(away * (2.0 if abs(away) > 0.2 else 1.0)))
+        return Walk(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def _rescue(self, taken: np.ndarray) -> None:
+        """Chains that do not move begin again where others are that do."""
+        stuck = np.flatnonzero(taken < _LOST)
+        well = np.flatnonzero(taken >= _LOST)
+        if len(stuck) and len(well):
+            others = np.random.default_rng(self.blocks).choice(well, len(stuck))
+            self.points = self.points.at[stuck].set(self.points[others])
+
+    def outward(self, points: np.ndarray) -> np.ndarray:
+        """White points in the coordinates of the base. By NumPy: there is nothing to compile."""
+        mean, matrix = (
+            np.asarray(part, np.float64)
+            for part in (self.whitening.mean, self.whitening.inverse_matrix)
+        )
+        moved = mean + np.asarray(points, np.float64) @ matrix
+        return moved if self.straight is None else self.straight.outward_points(moved)
+
+    def move_to(self, cloud: np.ndarray, *, straightens: bool) -> None:
+        """Coordinates in which a cloud of the base is straight and white."""
+        last = self.outward(np.asarray(self.points))
+        self.straight = straight_coordinates(self.base, cloud) if straightens else None
+        self.target = self.base
+        if self.straight is not None:
+            self.target = Unbounded.with_straight(self.base, self.straight)
+            cloud, last = self.straight.inward(cloud), self.straight.inward(last)
+        covariance = np.atleast_2d(np.cov(cloud, rowvar=False))
+        self.whitening = Whitening.fit(cloud, np.diag(np.diag(covariance)))
+        self.points = self.whitening.whiten(jnp.asarray(last, dtype=float))
+
+    def _is_white(self, points: np.ndarray) -> bool:
+        flat = points.reshape(-1, points.shape[-1]).astype(np.float64)
+        variances = np.linalg.eigvalsh(np.atleast_2d(np.cov(flat, rowvar=False)))
+        return bool(variances[0] > 1.0 / _ROUND and variances[-1] < _ROUND)
+
+    def choose_length(self, walk: Walk) -> tuple[float, Walk]:
+        """The reach with most effective draws for each gradient; its rate, and its steps."""
+        blocks = max(4, min(len(walk.points) // _BLOCK, 16))
+        tried: dict[float, tuple[float, float, Walk]] = {}
+
+        def efficiency(reach: float) -> float:
+            if reach not in tried:
+                self.reach = reach
+                steps = int(self.trajectory.length)
+                walk = self.walk(blocks, adapts=False)
+                own = np.swapaxes(self.outward(walk.points), 0, 1)
+                rate = float(min(np.min(ess_bulk(own)), np.min(ess_tail(own)))) / own[..., 0].size
+                rate = rate if np.isfinite(rate) else 0.0
+                tried[reach] = rate / (steps + 1), rate, walk
+            return tried[reach][0]
+
+        best = self.reach
+        for factor in (2.0, 0.5):
+            while efficiency(factor * best) > _BETTER * efficiency(best):
+                best *= factor
+                if len(tried) > 6:
+                    break
+        self.reach = best
+        return tried[best][1], tried[best][2]
+
+
+def _not_lost(values: np.ndarray) -> np.ndarray:
+    """Draws whose density is that of others: chains that are still far away tell nothing."""
+    median, low = np.quantile(values, [0.5, 0.25])
+    return values > median - _FAR_BELOW * (median - low) - 1.0
+
+
+@compiled
+def _walk(
+    target: AbstractTarget,
+    whitening: Whitening,
+    trajectory: Trajectory,
+    key: PRNGKeyArray,
+    points: Points,
+) -> Walk:
+    """`_BLOCK` steps of all chains."""
+
+    def values_at(points: Points) -> Float[Array, " n"]:
+        return target.log_densities(whitening.colour(points))
+
+    def step(state: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], Walk]:
+        points, values = state
+        keys = jax.random.split(key, 3)
+        momentum = jax.random.normal(keys[0], points.shape)
+        share = jax.random.uniform(keys[1], values.shape)
+        ends = follow(values_at, trajectory, points, momentum, share)
+        finite = jnp.all(jnp.isfinite(ends.points), axis=1)
+        ratio = log_ratio(ends.log_density, values, ends.log_correction, finite)
+        moves = taken(jnp.log1p(-jax.random.uniform(keys[2], values.shape)), ratio)
+        points = jnp.where(moves[:, None], ends.points, points)
+        values = jnp.where(moves, ends.log_density, values)
+        return (points, values), Walk(points, values, acceptance(ratio), ratio < _DIVERGED)
+
+    state = points, values_at(points)
+    return jax.lax.scan(step, state, jax.random.split(key, _BLOCK))[1]

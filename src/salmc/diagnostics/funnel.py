@@ -79,10 +79,11 @@ class Funnel(NamedTuple):
         turns[members] = self.turns
         flat["anchors"][members] = middle[members] + width[members] * self.anchors
         widths[members] = width[members] * np.std(self.away(cloud.units), axis=0)
-        arrays = (middle[self.scale], flat["powers"], weights, flat["shift"], np.zeros((dim, dim)))
-        arrays += (middle, widths, further, turns, flat["anchors"])
+        own = (middle[self.scale], flat["powers"], weights, flat["shift"], np.zeros((dim, dim)))
+        rest_of_it = (middle, widths, further, turns, flat["anchors"])
         return Straight(
-            jnp.array([self.scale]), *(jnp.asarray(part, dtype=float)[None] for part in arrays)
+            jnp.array([self.scale]),
+            *(jnp.asarray(part, dtype=float)[None] for part in (*own, *rest_of_it)),
         )
 
 

@@ -189,7 +189,7 @@ def _centres(joint: Float[np.ndarray, "n dim dim"], members: list[int]) -> list[
     """
     found: list[int] = []
     while len(members) > 1 and len(found) < _MOST_CENTRES:
-        block = joint[np.ix_(np.arange(min(len(joint), _FEW)), members, members)]
+        block = joint[:_FEW][:, members][:, :, members]
         roots = np.sqrt(np.maximum(np.diagonal(block, axis1=1, axis2=2), 1e-300))
         scaled = block / (roots[:, :, None] * roots[:, None, :])
         tried = [

@@ -7,9 +7,9 @@ narrowest, which is maximum likelihood of a Gaussian (`diagnostics.straightening
 import numpy as np
 from jaxtyping import Float
 
-from salmc.diagnostics.point_sets import Cloud, with_one
 from salmc.diagnostics.funnel import Funnel
 from salmc.diagnostics.funnel_turns import with_turns
+from salmc.diagnostics.point_sets import Cloud, with_one
 from salmc.diagnostics.straightening import Units, are_empty, likelihood
 from salmc.straight import Straight
 

@@ -20,7 +20,7 @@ from salmc.straight import NEVER
 
 _QUANTILES = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
 _BEYOND_CHANCE, _LEAST_SLOPE = 5.0, 0.1
-"""In standard errors of a slope, and in logarithms for each standard unit: smaller ones are none."""
+"""In standard errors of a slope, and in logarithms for a standard unit: smaller ones are none."""
 
 _LOG_SPREAD = 1.11
 """Standard deviation of log |z|, z ~ N(0, 1): π/√8."""
@@ -103,18 +103,13 @@ def _best(
     least = float(np.log(np.var(funnel.away(cloud.units)[:, i]))) - _WORTH
     least += 2.0 * float(np.mean(funnel.growth(cloud.units)[0][:, i]))
     best = None
-    for direction, turn, _ in sorted(
-        (
-            (
-                direction,
-                turn,
-                _cost(_grown(cloud, known, direction), turn, given[:, None], effect)[0],
-            )
-            for direction in directions
-            for turn in _turns(_grown(cloud, known, direction))
-        ),
-        key=lambda one: one[2],
-    )[:_FINALISTS]:
+    tried = [
+        (_cost(_grown(cloud, known, direction), turn, given[:, None], effect)[0], number, turn)
+        for number, direction in enumerate(directions)
+        for turn in _turns(_grown(cloud, known, direction))
+    ]
+    for _, number, turn in sorted(tried)[:_FINALISTS]:
+        direction = directions[number]
         for centre in (given[:, None], rest):
             cost, solved = _cost(_grown(cloud, known, direction), turn, centre, effect)
             if cost < least:

@@ -166,9 +166,9 @@ def _bent(cloud: Units, j: int, k: int, weight: float, origin: float) -> Straigh
     bends[j, k] = weight * width[j] / width[k] ** 2
     widths[j] = width[j] * np.std(cloud.units[:, j] - weight * (cloud.units[:, k] - origin) ** 2)
     nothing, matrix = np.zeros(dim), np.zeros((dim, dim))
-    arrays = ([0.0], [nothing], [matrix], [nothing], [bends], [middle], [widths])
-    arrays += ([matrix], [np.full(dim, NEVER)], [nothing])
-    return Straight(jnp.array([k]), *(jnp.asarray(a, dtype=float) for a in arrays))
+    own = (np.zeros(()), nothing, matrix, nothing, bends, middle, widths)
+    further = (matrix, np.full(dim, NEVER), nothing)
+    return Straight(jnp.array([k]), *(jnp.asarray(a, dtype=float)[None] for a in (*own, *further)))
 
 
 def are_empty(columns: Cloud, kurtosis: float = _CLUSTERS) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from salmc.bounds import Unbounded
 from salmc.kernels.mixture import MixtureKernel
-from salmc.learning.gradient_chains import CHAINS, Found, GradientChains
+from salmc.learning.gradient_chains import CHAINS, MOST_ROUNDS, Found, GradientChains
 from salmc.learning.gradient_coordinates import shows_funnels
 from salmc.learning.hunted import MOST_DIMENSIONS, missed_modes
 from salmc.learning.settings import MANY_DATA
@@ -70,7 +70,7 @@ def gradient_answer(
     if known is not None and isinstance(known.target, Unbounded):
         base = Unbounded(known.target.outer, known.target.bounds)
     key = jax.random.key(seed)
-    report.start(f"following the gradient of {target.name}", None)
+    report.start(f"following the gradient of {target.name}", MOST_ROUNDS)
     start = _start(base, known, jax.random.fold_in(key, 0))
     found = GradientChains.begin(base, start, jax.random.fold_in(key, 1), report).run()
     mixed = found.mixed

@@ -13,7 +13,7 @@ a mode that a hunt finds beside them, are the end of this way: a flow is learned
 """
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,11 +33,10 @@ from salmc.target import AbstractTarget, Points
 
 CHAINS = 64
 _BLOCK = 16
-"""Steps of one program."""
-
 _ROUNDS = (3, 4, 6, 8, 16, 32, 64, 128)
-"""Blocks of each round; the second half of it tells."""
+"""Steps of a block, and blocks of each round; the second half of it tells."""
 
+MOST_ROUNDS = len(_ROUNDS)
 _FEWEST_ROUNDS, _ARRIVING = 4, 2
 """Rounds in which chains may come from far away."""
 
@@ -46,6 +45,9 @@ _LOST = 0.1
 
 _AGREED = 1.03
 """R-hat of a round, at which chains are taken to have come together."""
+
+_APART, _NEARER = 1.3, 0.9
+"""Chains whose R-hat is above the one, and above so much of what it was, stay apart."""
 
 _ROUND = 3.0
 """Variances of white coordinates, either way, at which they are white enough."""
@@ -64,13 +66,14 @@ _DIVERGED = -50.0
 
 
 class Walk(NamedTuple):
-    """Steps of chains, in white coordinates."""
+    """Steps of chains, in white coordinates; of a program JAX's arrays, of rounds NumPy's."""
 
-    points: Float[Array, "steps chains dim"]
-    log_density: Float[Array, "steps chains"]
-    accepted: Float[Array, "steps chains"]
+    points: Any
+    """(step, chain, dim)."""
+    log_density: Any
+    accepted: Any
     """Probabilities."""
-    diverged: Array
+    diverged: Any
 
 
 class Found(NamedTuple):
@@ -149,12 +152,14 @@ class GradientChains:
             walk = self.walk(blocks)
             half = len(walk.points) // 2
             own = self.outward(walk.points[half:])
-            agreed = float(np.max(rhat(np.swapaxes(own, 0, 1))))
+            before, agreed = agreed, float(np.max(rhat(np.swapaxes(own, 0, 1))))
             diverged = float(np.mean(walk.diverged[half:]))
             self.report.advance(1, r_hat=agreed)
             white = self._is_white(walk.points[half:])
             settled = number + 1 >= _FEWEST_ROUNDS and agreed < _AGREED and white
             if settled and (diverged <= _MOST_DIVERGED or careful):
+                break
+            if number >= _FEWEST_ROUNDS and agreed > max(_APART, _NEARER * before):
                 break
             if settled or (number + 1 >= _FEWEST_ROUNDS and diverged > 10 * _MOST_DIVERGED):
                 careful, self.wanted = True, _WANTED_CAREFULLY
@@ -162,7 +167,8 @@ class GradientChains:
                 usable = _not_lost(walk.log_density[half:])
                 self.move_to(own[usable], straightens=number + 1 >= _ARRIVING)
         rate, walk = self.choose_length(walk)
-        cloud = np.asarray(self.whitening.colour(walk.points)).reshape(-1, self.base.dim)
+        flat = jnp.asarray(walk.points.reshape(-1, self.base.dim))
+        cloud = np.asarray(self.whitening.colour(flat))
         values = np.asarray(walk.log_density).reshape(-1)
         order = np.random.default_rng(0).permutation(len(cloud))
         return Found(
@@ -223,7 +229,7 @@ class GradientChains:
             self.target = Unbounded.with_straight(self.base, self.straight)
             cloud, last = self.straight.inward(cloud), self.straight.inward(last)
         covariance = np.atleast_2d(np.cov(cloud, rowvar=False))
-        self.whitening = Whitening.fit(cloud, np.diag(np.diag(covariance)))
+        self.whitening = Whitening.fit(jnp.asarray(cloud), np.diag(np.diag(covariance)))
         self.points = self.whitening.whiten(jnp.asarray(last, dtype=float))
 
     def _is_white(self, points: np.ndarray) -> bool:

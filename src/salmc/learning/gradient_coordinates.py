@@ -18,7 +18,7 @@ from salmc.straight import Straight
 from salmc.target import AbstractTarget, Points
 
 _FEWEST, _FEWEST_EACH = 256, 6
-"""Points whose derivatives are looked at, in all and for each coordinate: they are free of noise."""
+"""Points whose derivatives are looked at, in all and for each coordinate: these have no noise."""
 
 _MOST_NUMBERS = 2**24
 """In all Hessians together."""

@@ -158,9 +158,8 @@ def _chosen(
         f"{answer.efficiency:.2f} effective draws for each draw, or places that it lacks. Allow "
         "more evaluations.",
     )
-    told = (*answer.sampler.warnings, *told)
-    rate = effective_rate(answer.efficiency)
-    return dataclasses.replace(answer.sampler, warnings=told), rate
+    warned = dataclasses.replace(answer.sampler, warnings=(*answer.sampler.warnings, *told))
+    return warned, effective_rate(answer.efficiency)
 
 
 def _learned(

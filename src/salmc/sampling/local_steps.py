@@ -6,8 +6,9 @@ and else a walk in whitened coordinates,
 
     x' = x + ρ ε · 2.4/√d,   taken with min{1, p(x') / p(x)},
 
-or where chains were tuned for it a trajectory along the gradient (`trajectories`). All leave p invariant for every ρ, which is drawn anew for each step. A chain that is where q is
-far too small walks on from there. Chains that need none of this do not pay: see `learning.review`.
+or where chains were tuned for it a trajectory along the gradient (`trajectories`). All leave p
+invariant for every ρ, which is drawn anew for each step. A chain that is where q is far too small
+walks on from there. Chains that need none of this do not pay: see `learning.review`.
 """
 
 import dataclasses

@@ -1,0 +1,65 @@
+"""Chains along the gradient: funnels with known marginals, and what they are no answer to."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import salmc
+from salmc.learning.gradient_answer import can_follow, gradient_answer, must_follow
+from salmc.progress import SilentReporter
+
+EFFECTS = 4
+
+
+def funnel(x):
+    """log scale s ~ N(0, 1.5²), θ_j ~ N(0, e^{2s}), in five dimensions."""
+    return (
+        -0.5 * (x[0] / 1.5) ** 2 - 0.5 * jnp.sum(x[1:] ** 2) * jnp.exp(-2 * x[0]) - EFFECTS * x[0]
+    )
+
+
+def two_modes(x):
+    return jnp.logaddexp(-0.5 * jnp.sum((x - 6.0) ** 2), -0.5 * jnp.sum((x + 6.0) ** 2))
+
+
+@pytest.fixture(scope="module")
+def answer():
+    return gradient_answer(salmc.Target(funnel, 1 + EFFECTS), None, 0, SilentReporter())
+
+
+def test_the_scale_of_a_funnel_has_its_own_law(answer):
+    """64 × 200 draws, of which at least 1000 count: KS of the scale below 2.2/√1000, p = 1e-4."""
+    assert answer.mixed
+    assert answer.rate > 0.1
+    assert answer.sampler.target.straight is not None
+    draws = answer.sampler.sample(64, 200, seed=1, progress=False)
+    ess = salmc.diagnostics.ess_bulk(draws.positions)
+    assert np.min(ess) > 1000
+    distance = stats.kstest(draws.sample()[:, 0] / 1.5, stats.norm.cdf).statistic
+    assert distance < 2.2 / np.sqrt(1000)
+    assert draws.settings["exact"]
+
+
+def test_where_funnels_show_no_mixture_is_tried():
+    target = salmc.Target(funnel, 1 + EFFECTS)
+    assert must_follow(target, 0)
+    assert not must_follow(salmc.Target(lambda x: -0.5 * jnp.sum(x**2), 5), 0)
+    box = salmc.Target.from_numpy(lambda x: -0.5 * np.sum(x**2, axis=1), dim=5)
+    assert not can_follow(box)
+    assert not must_follow(box, 0)
+
+
+def test_chains_of_separate_modes_are_no_answer():
+    target = salmc.Target(two_modes, 2, start=jnp.array([[6.0, 6.0], [-6.0, -6.0]]))
+    found = gradient_answer(target, None, 0, SilentReporter())
+    assert not found.mixed
+
+
+def test_the_same_seed_gives_the_same_sampler(answer):
+    again = gradient_answer(salmc.Target(funnel, 1 + EFFECTS), None, 0, SilentReporter())
+    np.testing.assert_array_equal(again.sampler.pool, answer.sampler.pool)
+    assert jax.tree.all(
+        jax.tree.map(np.array_equal, again.sampler.trajectory, answer.sampler.trajectory)
+    )

@@ -21,10 +21,10 @@ demo: $(READY) ## Learn to sample the six modes of Mog6 and show what came of it
 	$(BIN)/salmc run mog6 --out runs/demo --overwrite
 
 test: $(READY) ## Run the tests
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
 test-all: $(READY) ## Run the tests, long statistical ones too, compiled as users compile
-	XLA_FLAGS="$$XLA_FLAGS" $(BIN)/python -m pytest -n auto --dist loadfile
+	XLA_FLAGS="$$XLA_FLAGS" $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: $(READY) ## Linters, formatter, type checker, stage order
 	$(BIN)/ruff check .

@@ -3,8 +3,12 @@
 Tests are mostly compilation, of programs that then run for milliseconds. So programs are compiled
 with little effort, in a fifth of the time, unless XLA_FLAGS says how; `make test-all` compiles as
 users do. And they are kept from run to run, in the same folder as those of the `salmc` command.
+
+Files that take long are begun first, so that no worker ends with one of them while others idle:
+`LONGEST_FIRST`, by CPU seconds, which need not be exact.
 """
 
+import gc
 import importlib.metadata
 import os
 
@@ -14,10 +18,36 @@ from jaxtyping import install_import_hook
 collect_ignore_glob = ["conftest.py", "*/conftest.py", "*/*/conftest.py"]
 """Of doctests, for which each of these would be a module of one and the same name."""
 
+LONGEST_FIRST = (
+    "honesty/test_made_results",
+    "learning/test_training",
+    "contracts/test_mover_contract",
+    "cli/test_cli_train",
+    "movers/test_ag_svgd",
+    "kernels/test_flow",
+    "learning/test_fit",
+    "images/test_train",
+    "diagnostics/test_summary",
+    "learning/test_a_nice_mc",
+    "learning/test_adaptive_mixture",
+    "report/test_pictures",
+    "contracts/test_target_contract",
+    "contracts/test_kernel_contract",
+    "request/test_sample",
+    "test_bounds",
+    "learning/test_engine",
+    "cli/test_cli_run",
+    "sampling/test_no_hang",
+    "learning/test_checkpoint",
+    "cli/test_cli_nothing_lost",
+)
+
 LITTLE_EFFORT = "--xla_backend_optimization_level=0"
 # XLA ends the process at a flag that it does not know; this one it may drop.
 if importlib.metadata.version("jaxlib").startswith("0.10."):
     LITTLE_EFFORT += " --xla_cpu_use_fusion_emitters=false"
+    # Parts of a program that threads compile side by side; workers have a processor each.
+    LITTLE_EFFORT += " --xla_cpu_parallel_codegen_split_count=1"
 os.environ.setdefault("XLA_FLAGS", LITTLE_EFFORT)
 
 # Before any import of salmc: only modules loaded after this are checked.
@@ -26,6 +56,11 @@ install_import_hook("salmc", "beartype.beartype")
 from salmc.programs_on_disk import remember_programs  # noqa: E402
 
 remember_programs()
+
+
+def pytest_collection_modifyitems(items):
+    order = {f"tests/{name}.py": number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: order.get(item.nodeid.partition("::")[0], len(order)))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -55,13 +90,40 @@ def _pools_filled_once():
     learner.fill_pool = fill
 
 
+@pytest.fixture
+def given_pool(monkeypatch):
+    """given_pool(points): a training that this test begins has a pool of these points, in the
+    coordinates that it learns in. For tests that ask nothing of how pools are filled."""
+
+    def give(points):
+        import jax.numpy as jnp
+
+        from salmc.learning.pool import Pool
+
+        def given(target, key, size, mover, **options):
+            chosen = jnp.asarray(points[:size], dtype=float)
+            assert len(chosen) == size
+            return Pool(chosen, target.log_densities(chosen), chosen, {}, ())
+
+        monkeypatch.setattr("salmc.learning.learner.fill_pool", given)
+
+    return give
+
+
 @pytest.fixture(autouse=True, scope="module")
-def _few_compiled_programs():
-    """Forget compiled programs before a worker has so many that the next one aborts it."""
+def _little_to_look_after():
+    """What a file leaves behind is taken out of the garbage collector's sight, and compiled
+    programs are forgotten before a worker has so many that the next one aborts it.
+
+    JAX keeps what was traced: millions of objects, and a look through all of them takes seconds.
+    """
     yield
     import jax
 
     from salmc.programs import make_room
 
     if make_room(share=0.4):
+        gc.unfreeze()
         jax.clear_caches()  # the tests' own programs, too
+    gc.collect()
+    gc.freeze()

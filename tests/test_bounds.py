@@ -56,8 +56,16 @@ def test_zero_outside():
     assert target.unbounded.outer is target
 
 
-def test_draws_are_in_the_users_coordinates(tmp_path):
-    """Means of 8,000 draws worth a few hundred: within 0.25 sd."""
+def exact_draws(n):
+    generator = np.random.default_rng(0)
+    draws = generator.gamma(3.0, size=n), 2.0 - generator.exponential(size=n)
+    return np.stack([*draws, generator.uniform(-1.0, 3.0, n), generator.normal(size=n)], axis=1)
+
+
+def test_draws_are_in_the_users_coordinates(tmp_path, given_pool):
+    """Means of 8,000 draws worth a few hundred: within 0.25 sd. The pool is of exact draws:
+    `test_movers_see_no_bounds_and_their_draws_keep_them` and `tests/request` fill pools."""
+    given_pool(Bounds.of(LIMITS, 4).inward(jnp.asarray(exact_draws(SMALL["pool_size"]))))
     target = salmc.Target(gamma_and_more, dim=4, bounds=LIMITS, names=list("abcd"))
     kernel = FlowKernel(jax.random.key(0), 4, layers=2, width=16, knots=6)
     sampler = salmc.fit(target, kernel=kernel, settings=SMALL, progress=False)

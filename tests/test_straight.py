@@ -1,6 +1,7 @@
 """Straight coordinates: maps and their slopes, what clouds show, and files that keep them."""
 
 import dataclasses
+import functools
 
 import equinox as eqx
 import jax
@@ -34,9 +35,14 @@ def cloud(seed, count=4000):
     return UNIT * noise
 
 
+@functools.cache
+def found_for_groups():
+    return find_straight(cloud(0))
+
+
 def test_the_form_that_people_write_is_found():
     """θ = μ + τ y: power 1 and weight 1 exactly, as nothing fits better."""
-    found = find_straight(cloud(0))
+    found = found_for_groups()
     assert found.scales.tolist() == [0]
     np.testing.assert_allclose(found.powers[0], [0, 0, *np.ones(GROUPS)], atol=1e-6)
     np.testing.assert_allclose(found.weights[0][2:, 1], 1.0, atol=1e-5)
@@ -105,7 +111,7 @@ def test_odd_clouds_are_left_alone():
 
 
 def test_there_and_back_with_known_slope():
-    found = find_straight(cloud(0))
+    found = found_for_groups()
     points = jnp.asarray(cloud(4, 50) / UNIT * UNIT, dtype=float)
     straight = found.inward(points)
     back, log_slope, kept = found.outward(straight)
@@ -118,7 +124,7 @@ def test_there_and_back_with_known_slope():
 
 
 def test_the_target_is_the_same_law_with_and_without_bounds():
-    straight = find_straight(cloud(0))
+    straight = found_for_groups()
     plain = salmc.Target(centred, 2 + GROUPS)
     bounds = Bounds.of([(None, 12.0), *[(None, None)] * (1 + GROUPS)], 2 + GROUPS)
     for target in (Unbounded.with_straight(plain, straight), Unbounded(plain, bounds, straight)):
@@ -147,7 +153,7 @@ def sampler_of(target):
 
 def test_files_keep_the_coordinates(tmp_path):
     target = salmc.Target(centred, 2 + GROUPS)
-    sampler = sampler_of(Unbounded.with_straight(target, find_straight(cloud(0))))
+    sampler = sampler_of(Unbounded.with_straight(target, found_for_groups()))
     path = sampler.save(tmp_path / "straight.salmc")
     again = salmc.load(path, target)
     one, two = (s.sample(chains=4, draws=20, seed=1, progress=False) for s in (sampler, again))
@@ -160,7 +166,7 @@ def test_files_keep_the_coordinates(tmp_path):
 
 def test_what_rounding_loses_has_no_density():
     """At log τ = −30 all effects round to μ, whatever y is, and log p would be the same."""
-    target = Unbounded.with_straight(salmc.Target(centred, 2 + GROUPS), find_straight(cloud(0)))
+    target = Unbounded.with_straight(salmc.Target(centred, 2 + GROUPS), found_for_groups())
     lost = jnp.array([[-30.0, 40.0, *np.full(GROUPS, 60.0)]])
     assert eqx.filter_jit(target.log_densities)(lost)[0] == -jnp.inf
     assert eqx.filter_jit(target.log_density)(lost[0]) == -jnp.inf
@@ -169,7 +175,7 @@ def test_what_rounding_loses_has_no_density():
 
 def test_damaged_coordinates_get_one_sentence(tmp_path):
     target = salmc.Target(centred, 2 + GROUPS)
-    straight = find_straight(cloud(0))
+    straight = found_for_groups()
     wrong = dataclasses.replace(straight, scales=jnp.array([99]))
     sampler = dataclasses.replace(
         sampler_of(Unbounded.with_straight(target, straight)),

@@ -72,7 +72,10 @@ def test_its_kernel_can_be_drawn_from_again(trained):
 
 
 def test_the_implicit_kernel_draws_without_metropolis():
-    result = call("run", "mog2", "--kernel", "mlp", "--mover", "de-mc", *QUICK, "--out", "out")
+    few = {"steps": 10, "pool_size": 256, "batch": 64, "chunk": 10, "mover_steps": 50}
+    few = [word for name, value in few.items() for word in ("--set", f"{name}={value}")]
+    options = [*few, *SIZE, "--no-plots", "--out", "out"]
+    result = call("run", "mog2", "--kernel", "mlp", "--mover", "de-mc", *options)
     assert result.exit_code == 0, result.output
     run = open_run("out")
     assert run.draws.settings["kernel"] == "mlp"
@@ -235,7 +238,7 @@ def test_a_page_that_fails_does_not_cost_the_run(trained, monkeypatch):
         raise RuntimeError("no paper")
 
     monkeypatch.setattr("salmc.report.html.write_html", fail)
-    result = call("sample", trained[0], "--chains", 2, "--draws", 20, "--out", "out", "--no-plots")
+    result = call("sample", trained[0], "--chains", 4, "--draws", 50, "--out", "out", "--no-plots")
     assert result.exit_code == 0
     assert "report.html could not be written: RuntimeError: no paper" in result.stderr
     open_run("out")

@@ -140,7 +140,7 @@ def test_step_compiles_once_for_all_steps_and_settings(name):
     target = Target(log_density, 2)
     step = eqx.filter_jit(lambda mover, key, state: mover.step(key, state))
     default = MOVERS[name](target)
-    state = default.init(jax.random.key(0), cloud(30, 2))
+    state = eqx.filter_jit(default.init)(jax.random.key(0), cloud(30, 2))
     state, _ = step(default, jax.random.key(0), state)
     compiled = len(traces)
     assert compiled > 0

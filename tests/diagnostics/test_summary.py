@@ -78,7 +78,8 @@ def test_all_chains_in_one_mode_show_with_and_without_the_truth(mixture, draws_o
 
 def test_wrong_weights_of_modes(mixture, draws_of):
     positions = in_modes((np.random.default_rng(2).random((8, 300)) < 0.3).astype(int), (8, 300))
-    assert "Weights of modes" in str(summarize(draws_of(mixture(TWO), positions)).verdict)
+    summary = summarize(draws_of(mixture(TWO), positions), hunt=False)
+    assert "Weights of modes" in str(summary.verdict)
 
 
 @pytest.mark.parametrize("differentiable", [True, False])
@@ -86,14 +87,15 @@ def test_wrong_weights_of_modes(mixture, draws_of):
 def test_collapsed_clouds_are_found_without_the_truth(mixture, draws_of, differentiable, sd):
     cloud = TWO[0] + sd * np.random.default_rng(0).normal(size=(300, 1, 2))
     target = mixture(TWO, known=False, differentiable=differentiable)
-    summary = summarize(draws_of(target, cloud, kind="particles"))
+    summary = summarize(draws_of(target, cloud, kind="particles"), hunt=False)
     assert not summary.verdict.trustworthy
     assert "collapsed" in str(summary.verdict)
 
 
 def test_particles_in_two_points_are_collapsed(mixture, draws_of):
     cloud = TWO[random_modes((300, 1))]
-    summary = summarize(draws_of(mixture(TWO, known=False), cloud, kind="particles"))
+    draws = draws_of(mixture(TWO, known=False), cloud, kind="particles")
+    summary = summarize(draws, hunt=False)
     assert summary.evidence.distinct_particles == 2
     assert "only 2 of 300" in str(summary.verdict)
 
@@ -111,14 +113,14 @@ def test_a_narrow_cloud_in_25_dimensions_is_biased(draws_of):
     """SVGD's failure: a spread of 0.6, which its own discrepancy hardly shows."""
     target = Target(lambda x: -0.5 * jnp.sum(x**2), 25, differentiable=False)
     cloud = 0.6 * np.random.default_rng(0).normal(size=(400, 1, 25))
-    verdict = summarize(draws_of(target, cloud, kind="particles")).verdict
+    verdict = summarize(draws_of(target, cloud, kind="particles"), hunt=False).verdict
     assert not verdict.trustworthy
 
 
 def test_strongly_autocorrelated_chains(autoregressive, draws_of):
     """ρ = 0.995: 4·1000·0.0025 = 10 effective draws."""
     target = Target(lambda x: -0.5 * jnp.sum(x**2), 1)
-    summary = summarize(draws_of(target, autoregressive(0.995, 4, 1000)))
+    summary = summarize(draws_of(target, autoregressive(0.995, 4, 1000)), hunt=False)
     assert not summary.verdict.trustworthy
     assert "Too few effective draws" in str(summary.verdict)
 
@@ -140,14 +142,16 @@ def test_a_chain_that_never_moves(mixture, draws_of):
 def test_warnings_and_nan_reach_the_verdict(mixture, draws_of):
     positions = in_modes(random_modes((4, 400)), (4, 400))
     target = mixture(TWO)
-    warned = summarize(draws_of(target, positions, warnings=("Interrupted at step 3 of 9.",)))
+    told = draws_of(target, positions, warnings=("Interrupted at step 3 of 9.",))
+    warned = summarize(told, hunt=False)
     assert not warned.verdict.trustworthy
     assert "Interrupted at step 3 of 9." in str(warned)
     positions[0, 5:] = np.nan
-    summary = summarize(draws_of(target, positions))
+    summary = summarize(draws_of(target, positions), hunt=False)
     assert not summary.verdict.trustworthy
     assert "395 of 1600 points are NaN" in str(summary)
-    assert summarize(draws_of(target, positions * np.nan)).verdict.trustworthy is False
+    nothing = summarize(draws_of(target, positions * np.nan), hunt=False)
+    assert nothing.verdict.trustworthy is False
 
 
 def test_few_draws_are_not_judged(mixture, draws_of):
@@ -167,7 +171,7 @@ def test_burn_in_is_left_out(draws_of):
     target = Target(lambda x: -0.5 * jnp.sum(x**2), 1)
     positions = np.random.default_rng(0).normal(size=(4, 400, 1))
     positions[:, :200] += 50.0
-    summary = summarize(draws_of(target, positions, burn_in=0.5))
+    summary = summarize(draws_of(target, positions, burn_in=0.5), hunt=False)
     assert summary.evidence.draws == 200
     assert abs(summary.evidence.coordinates[0].mean) < 0.2  # 5.6 standard errors
 
@@ -175,7 +179,7 @@ def test_burn_in_is_left_out(draws_of):
 def test_text_json_and_rows_tell_the_same(mixture, draws_of):
     accepted = np.ones((4, 400), dtype=bool)
     positions = in_modes(random_modes((4, 400)), (4, 400))
-    summary = summarize(draws_of(mixture(TWO), positions, accepted=accepted))
+    summary = summarize(draws_of(mixture(TWO), positions, accepted=accepted), hunt=False)
     content = json.loads(json.dumps(summary.to_json(), allow_nan=False))
     assert content["acceptance"] == 1.0
     assert content["ess_known_moments"] == 400.0

@@ -15,6 +15,7 @@ from salmc.diagnostics.trial import host
 SLOW = {
     "normal 25-d",
     "centred schools",
+    "centred schools without small τ",
     "eight schools, truth known",
     "Metropolis",
     "autocorrelated",
@@ -26,6 +27,7 @@ SLOW = {
     "10 % too narrow",
     "one of two modes",
     "shifted by 0.3 sd",
+    "shifted by 0.3 sd, black box",
     "scale that hardly anything bounds",
     "chains in different modes",
     "one coordinate 15 % too narrow",

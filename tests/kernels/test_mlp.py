@@ -1,7 +1,5 @@
 """The paper's generator."""
 
-import operator
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +8,16 @@ import pytest
 
 from salmc.errors import ArgumentError
 from salmc.kernels import MLPKernel
+
+
+@eqx.filter_jit
+def generate(kernel, points, given):
+    return kernel.generate(points, given)
+
+
+@eqx.filter_jit
+def propose(kernel, points, given):
+    return kernel.propose(points, given)
 
 
 def start(n, dim, seed=0):
@@ -24,7 +32,7 @@ def noise(kernel, n, seed=1):
 @pytest.mark.parametrize("noise_scale", [1.0, 5.0])
 def test_starts_near_the_standard_normal(dim, noise_scale):
     kernel = MLPKernel(jax.random.key(0), dim, noise_scale=noise_scale)
-    new = np.asarray(kernel.propose(start(20_000, dim), noise(kernel, 20_000)).points)
+    new = np.asarray(propose(kernel, start(20_000, dim), noise(kernel, 20_000)).points)
     # The network starts small, not at zero: it adds about 0.1 √2 of the size of its inputs.
     np.testing.assert_allclose(np.mean(new, axis=0), 0.0, atol=0.15 * noise_scale)
     np.testing.assert_allclose(np.std(new, axis=0), 1.0, atol=0.2 * noise_scale)
@@ -39,15 +47,15 @@ def test_is_the_formula():
         hidden = hidden @ np.asarray(weight).T + np.asarray(bias)[:, 0]
         hidden = hidden / (1 + np.exp(-hidden))
     expected = hidden @ np.asarray(last[0]).T + np.asarray(last[1])[:, 0] + given[:, :2]
-    np.testing.assert_allclose(kernel.generate(x, given), expected, atol=1e-5)
-    np.testing.assert_allclose(kernel.generate(x[0], given[0]), expected[0], atol=1e-5)
+    np.testing.assert_allclose(generate(kernel, x, given), expected, atol=1e-5)
+    np.testing.assert_allclose(generate(kernel, x[0], given[0]), expected[0], atol=1e-5)
 
 
 def test_without_noise_the_chain_is_deterministic_and_looks_at_the_state():
     kernel = MLPKernel(jax.random.key(0), 2)
     x, still = start(6, 2), jnp.zeros((6, kernel.noise_dim))
-    np.testing.assert_array_equal(kernel.generate(x, still), kernel.generate(x, still))
-    assert not np.allclose(kernel.generate(x, still), kernel.generate(x + 1, still))
+    np.testing.assert_array_equal(generate(kernel, x, still), generate(kernel, x, still))
+    assert not np.allclose(generate(kernel, x, still), generate(kernel, x + 1, still))
 
 
 def test_noise_has_its_dimension_and_scale():
@@ -64,15 +72,16 @@ def test_calibration_is_an_affine_map_of_the_output():
     matrix, shift = jnp.array([[2.0, 1.0], [0.0, 0.5]]), jnp.array([1.0, -3.0])
     calibrated = kernel.with_calibration((matrix, shift))
     x, given = start(50, 2), noise(kernel, 50)
-    expected = np.asarray(kernel.propose(x, given).points) @ np.asarray(matrix).T + shift
+    expected = np.asarray(propose(kernel, x, given).points) @ np.asarray(matrix).T + shift
     # Sums of four terms of size 10, rounded: 4 · 10 · 6e-8.
-    np.testing.assert_allclose(calibrated.propose(x, given).points, expected, atol=1e-5)
+    np.testing.assert_allclose(propose(calibrated, x, given).points, expected, atol=1e-5)
 
 
 def test_training_leaves_the_calibration_alone_and_reaches_everything_else():
     kernel = MLPKernel(jax.random.key(0), 2)
     x, given = start(50, 2), noise(kernel, 50)
-    gradient = eqx.filter_grad(lambda kernel: jnp.sum(kernel.generate(x, given) ** 2))(kernel)
+    loss = eqx.filter_grad(lambda kernel: jnp.sum(kernel.generate(x, given) ** 2))
+    gradient = eqx.filter_jit(loss)(kernel)
     assert np.all(gradient.calibration_matrix == 0)
     assert np.all(gradient.calibration_shift == 0)
     assert all(np.all(leaf == 0) for leaf in jax.tree.leaves(gradient.picked))
@@ -91,10 +100,15 @@ def test_forward_passes_are_proposals_one_after_the_other(depth, components):
         kernel,
     )
     given, points = start(4 * 5, kernel.noise_dim, 1).reshape(4, 5, -1), start(5, 3)
-    inputs, step = kernel.forward_passes(given)
-    for i in range(4):
-        expected = kernel.propose(points, given[i]).points
-        points = step(jax.tree.map(operator.itemgetter(i), inputs), points)
+
+    @eqx.filter_jit
+    def passes(kernel, points):
+        inputs, step = kernel.forward_passes(given)
+        return jax.lax.scan(lambda x, now: (step(now, x),) * 2, points, inputs)[1]
+
+    for i, found in enumerate(passes(kernel, points)):
+        expected = propose(kernel, points, given[i]).points
+        points = found
         np.testing.assert_allclose(points, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -102,13 +116,13 @@ def test_three_sets_of_weights_share_one_trace():
     traces = []
 
     @eqx.filter_jit
-    def propose(kernel, points, given):
+    def traced(kernel, points, given):
         traces.append(None)
         return kernel.propose(points, given)
 
     for seed in range(3):
         kernel = MLPKernel(jax.random.key(seed), 2)
-        propose(kernel, start(5, 2), noise(kernel, 5))
+        traced(kernel, start(5, 2), noise(kernel, 5))
     assert len(traces) == 1
 
 
@@ -131,7 +145,7 @@ def two_places(components=4):
 
 def test_no_draw_is_between_components_and_each_is_where_it_was_placed():
     kernel, count = two_places(), 20_000
-    new = np.asarray(kernel.propose(start(count, 2), noise(kernel, count)).points)
+    new = np.asarray(propose(kernel, start(count, 2), noise(kernel, count)).points)
     assert np.min(np.abs(new[:, 0])) > 9.0
     left, right = new[new[:, 0] < 0], new[new[:, 0] > 0]
     # Four standard errors of a share of 0.2: 4 √(0.16 / 20000).

@@ -166,7 +166,8 @@ def test_a_nice_kernel_under_sal_mc(two_modes, nice):
 
 
 def test_fit_by_name(two_modes):
-    options = {"steps": 4, "pool_size": 256, "refill_steps": 2, "chunk": 4}
+    # As large a pool as in other tests, which has been filled already.
+    options = {"steps": 4, "pool_size": 512, "refill_steps": 2, "chunk": 4}
     sampler = salmc.fit(two_modes, method="a-nice-mc", settings=options, progress=False)
     assert (sampler.method, sampler.kernel.name) == ("a-nice-mc", "nice")
     with pytest.raises(ArgumentError, match="NICE kernel"):

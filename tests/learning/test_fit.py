@@ -15,6 +15,7 @@ from salmc.learning.review import lost_points, review
 from salmc.targets import Mog2
 from simple_kernels import Independent, Mirror
 
+NORMAL = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), 2)
 QUICK = {"steps": 100, "pool_size": 1024, "batch": 128, "chunk": 50}
 
 
@@ -31,7 +32,9 @@ def test_a_sampler_that_draws_exactly_and_knows_what_it_saw(tmp_path):
     assert np.array_equal(repeated.positions, draws.positions)
 
 
-def test_a_black_box_is_enough():
+def test_a_black_box_is_enough(given_pool):
+    """From a pool on; `test_training` has black boxes that fill their own."""
+    given_pool(np.random.default_rng(0).normal(3.0, 1.0, (1024, 2)))
     target = salmc.Target.from_numpy(lambda x: -0.5 * np.sum((x - 3.0) ** 2, axis=1), dim=2)
     sampler = salmc.fit(target, settings=QUICK, progress=False)
     draws = sampler.sample(chains=8, draws=250, progress=False)
@@ -130,12 +133,11 @@ def test_a_target_is_needed():
 @pytest.mark.parametrize("kernel", [Independent(2, centre=0.5, scale=1.5), Mirror(2)])
 def test_fit_and_sal_mc_train_a_foreign_exact_kernel_alike(kernel):
     """By what it states, not by its name or class: a tractable one by likelihood."""
-    target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), 2)
     settings = {"steps": 40, "pool_size": 512, "batch": 128, "chunk": 20}
     samplers = [
-        salmc.fit(target, kernel=kernel, settings=settings, progress=False),
+        salmc.fit(NORMAL, kernel=kernel, settings=settings, progress=False),
         sal_mc(
-            target, kernel, settings=default_settings(kernel, 2).replace(**settings), progress=False
+            NORMAL, kernel, settings=default_settings(kernel, 2).replace(**settings), progress=False
         ),
     ]
     for sampler in samplers:
@@ -151,9 +153,13 @@ def test_fit_and_sal_mc_train_a_foreign_exact_kernel_alike(kernel):
 
 def test_samples_with_a_target_bind_it():
     samples = np.random.default_rng(0).normal(size=(200, 2))
-    target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), 2)
     sampler = salmc.fit(
-        target, method="al-mc", samples=samples, settings={"steps": 20, "batch": 64}, progress=False
+        NORMAL,
+        method="al-mc",
+        samples=samples,
+        kernel=Independent(2, centre=0.5, scale=1.5),
+        settings={"steps": 20, "batch": 64},
+        progress=False,
     )
-    assert sampler.target is target
+    assert sampler.target is NORMAL
     assert sampler.sample(4, 20, progress=False).settings["exact"]

@@ -44,8 +44,10 @@ def test_samples_in_their_order_are_as_good_as_in_any():
     assert len(fit_places([ordered], 64, np.random.default_rng(0)).weights) == 3
 
 
-def test_the_generator_has_no_draw_between_modes_from_its_first_step_on():
-    target, settings = Mog6(), default_settings("mlp", 2).replace(steps=1, chunk=1)
+def test_the_generator_has_no_draw_between_modes_from_its_first_step_on(given_pool):
+    target = Mog6()
+    given_pool(target.sample(jax.random.key(1), 4096))
+    settings = default_settings("mlp", 2).replace(steps=1, chunk=1, pool_size=4096)
     sampler = sal_mc(target, settings=settings, kernel="mlp", progress=False)
     assert isinstance(sampler.kernel, MLPKernel)
     assert not sampler.kernel.connected

@@ -17,9 +17,28 @@ def _weights(learned):
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(learned.kernel)])
 
 
-def test_flow_learns_two_modes(two_modes, flow, flow_settings):
+class Listener(AbstractReporter):
+    def __init__(self):
+        self.steps, self.figures, self.stopped = 0, {}, False
+
+    def start(self, description, total):
+        self.description, self.total = description, total
+
+    def advance(self, steps, **figures):
+        self.steps += steps
+        self.figures = figures
+
+    def stop(self):
+        self.stopped = True
+
+
+def test_flow_learns_two_modes_and_tells_of_its_progress(two_modes, flow, flow_settings):
     settings = flow_settings.replace(steps=200, chunk=50)
-    learned = sal_mc(two_modes, flow, settings=settings, progress=False)
+    listener = Listener()
+    learned = sal_mc(two_modes, flow, settings=settings, progress=listener)
+    assert (listener.steps, listener.total, listener.stopped) == (200, 200, True)
+    assert {"kernel_loss", "acceptance"} <= listener.figures.keys()
+    assert listener.description == "learning flow on two-modes"
     assert learned.history["acceptance"][-1] > 0.7
     assert learned.history["step"] == [50.0, 100.0, 150.0, 200.0]
     assert not learned.warnings
@@ -146,25 +165,3 @@ def test_target_that_fails_at_once(flow, flow_settings):
 
     with pytest.raises((TargetError, jax.errors.JaxRuntimeError), match="no licence"):
         sal_mc(Target.from_numpy(broken, 2), flow, settings=flow_settings, progress=False)
-
-
-def test_progress_is_told(two_modes, flow, flow_settings):
-    class Listener(AbstractReporter):
-        def __init__(self):
-            self.steps, self.figures, self.stopped = 0, {}, False
-
-        def start(self, description, total):
-            self.description, self.total = description, total
-
-        def advance(self, steps, **figures):
-            self.steps += steps
-            self.figures = figures
-
-        def stop(self):
-            self.stopped = True
-
-    listener = Listener()
-    sal_mc(two_modes, flow, settings=flow_settings, progress=listener)
-    assert (listener.steps, listener.total, listener.stopped) == (60, 60, True)
-    assert {"kernel_loss", "acceptance"} <= listener.figures.keys()
-    assert listener.description == "learning flow on two-modes"

@@ -19,6 +19,12 @@ def end_of_run(mover, start, steps, seed=0):
     return advance(mover, state, key, jnp.array(0), jnp.array(steps))[0].particles
 
 
+def one_step(mover, start):
+    """One program, where operations one by one would be a hundred; never an older one's."""
+    key = jax.random.key(0)
+    return eqx.filter_jit(lambda mover: mover.step(key, mover.init(key, start)))(mover)
+
+
 def paper_start(count=400, dim=2, seed=0):
     return jnp.sqrt(2.5) * jax.random.normal(jax.random.key(seed), (count, dim))
 
@@ -78,8 +84,21 @@ def test_log_ratio_of_exact_draws_is_flat_where_the_density_estimate_is_not():
     assert abs(slope(1.0)) < 0.5 * slope(0.0)
 
 
-@pytest.mark.parametrize("memory", [True, False], ids=["memory", "no memory"])
-@pytest.mark.parametrize("target", [Mog6(), Ring(), Mog4()], ids=lambda target: target.name)
+LONG = pytest.mark.slow
+"""One target with memory and one without, of either the other, are enough for a step that errs."""
+
+
+@pytest.mark.parametrize(
+    ("target", "memory"),
+    [
+        pytest.param(Mog6(), True, id="mog6-memory"),
+        pytest.param(Ring(), True, id="ring-memory", marks=LONG),
+        pytest.param(Mog4(), True, id="mog4-memory", marks=LONG),
+        pytest.param(Mog6(), False, id="mog6-no memory", marks=LONG),
+        pytest.param(Ring(), False, id="ring-no memory", marks=LONG),
+        pytest.param(Mog4(), False, id="mog4-no memory"),
+    ],
+)
 def test_ends_at_the_target_from_the_papers_start(target, memory):
     """MMD² of 400 independent draws scatters by 1.5e-3 about zero; evener clouds are below."""
     particles = end_of_run(AGSVGD(target, memory=memory), paper_start(), 500)
@@ -128,12 +147,11 @@ def test_values_of_minibatches_are_not_remembered(batch_size, affine):
         batch_size=batch_size,
     )
     mover = AGSVGD(Affine(target, 1.0, 2.0) if affine else target)
-    key = jax.random.key(0)
-    info = mover.step(key, mover.init(key, paper_start(count=50)))[1]
+    info = one_step(mover, paper_start(count=50))[1]
     assert bool(info.remembered > 0.0) == (batch_size is None)
 
 
-@pytest.mark.parametrize(("shift", "scale"), [(50.0, 0.01), (50.0, 100.0)])
+@pytest.mark.parametrize(("shift", "scale"), [(50.0, 0.01), pytest.param(50.0, 100.0, marks=LONG)])
 def test_finds_a_target_of_any_location_and_scale(shift, scale):
     target = Affine(Mog6(), shift, scale)
     draws = salmc.move(AGSVGD(target), particles=400, steps=500, seed=0, progress=False)
@@ -146,9 +164,8 @@ def test_many_particles_take_the_blocked_path(monkeypatch):
 
     start = paper_start(count=150, dim=3)
     mover = AGSVGD(salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=3))
-    key = jax.random.key(0)
-    expected = mover.step(key, mover.init(key, start))[0].particles
+    expected = one_step(mover, start)[0].particles
     monkeypatch.setattr(stein, "_BLOCK_ENTRIES", 3000)
     monkeypatch.setattr(stein_score, "_LARGEST_MATRIX", 10)
-    found = mover.step(key, mover.init(key, start))[0].particles
+    found = one_step(mover, start)[0].particles
     assert np.allclose(found, expected, atol=2e-3)

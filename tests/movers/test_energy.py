@@ -29,10 +29,14 @@ def test_direction_descends_the_energy_distance():
 
 
 def test_direction_is_the_same_in_blocks(monkeypatch):
-    points, draws, weights = points_and_draws()
-    expected = energy_direction(points, draws, weights)
-    monkeypatch.setattr(stein, "_BLOCK_ENTRIES", 100)
-    np.testing.assert_allclose(energy_direction(points, draws, weights), expected, atol=1e-5)
+    """In double precision: in single, distances from products round by 1e-5 or more."""
+    with jax.enable_x64(True):
+        points, draws, weights = points_and_draws()
+        expected = jax.jit(lambda *given: energy_direction(*given))(points, draws, weights)
+        assert expected.dtype == jnp.float64
+        monkeypatch.setattr(stein, "_BLOCK_ENTRIES", 100)
+        found = jax.jit(lambda *given: energy_direction(*given))(points, draws, weights)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 def test_coinciding_points_stay_finite_and_balanced_ones_at_rest():

@@ -28,7 +28,7 @@ def test_turns_away_from_a_step_size_that_is_far_too_small():
 
 def test_turns_away_from_bandwidths_that_are_far_too_wide():
     """Which of the better settings wins is chance: births and deaths amplify every rounding."""
-    poor = AGSVGD(Mog6(), bandwidth=30.0, density_bandwidth=30.0)
+    poor = AGSVGD(Mog6(), bandwidth=30.0, density_bandwidth=30.0, memory=False)
     tuning = tune(poor, particles=200, steps=100, trials=8, progress=False)
     assert min(float(tuning.mover.bandwidth), float(tuning.mover.density_bandwidth)) < 20.0
     (own,) = [trial for trial in tuning.trials if trial.settings["density_bandwidth"] == 30.0]

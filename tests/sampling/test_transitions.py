@@ -10,6 +10,7 @@ seen, and 22 to 120 with the proposal density left out.
 
 import functools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -46,9 +47,14 @@ def run(kernel, target, whitening, start, draws=STEPS, seed=1, metropolis=True, 
     return Block.join(list(ready.blocks())), ready
 
 
+@eqx.filter_jit
+def log_densities(target, points):
+    return target.log_densities(points)
+
+
 def largest_z(target, before, after):
     def functions(points):
-        values = np.asarray(target.log_densities(jnp.asarray(points, dtype=float)))[:, None]
+        values = np.asarray(log_densities(target, jnp.asarray(points, dtype=float)))[:, None]
         x = np.asarray(points, np.float64)
         return np.concatenate([x, x**2, x[:, :1] * x[:, 1:], x[:, :1] ** 2 * x[:, 1:], values], 1)
 
@@ -60,7 +66,7 @@ def largest_z(target, before, after):
 @functools.cache
 def exact_start(name):
     target = TARGETS[name]
-    start = target.sample(jax.random.key(7), CHAINS)
+    start = eqx.filter_jit(lambda target: target.sample(jax.random.key(7), CHAINS))(target)
     return target, Whitening.fit(start), start
 
 

@@ -203,8 +203,9 @@ def compile_ahead(method: AbstractMethod, state: Callable[[], TrainingState]) ->
     def work() -> None:
         # Whatever is wrong here is wrong in training too, where it is told properly.
         with contextlib.suppress(Exception):
-            # A chunk of no steps does nothing but compile.
-            advance_chunk(traced(method), state(), jax.random.key(0), jnp.array(0))
+            # A chunk of no steps does nothing but compile. With all that `train` gives, as an
+            # argument that is left out makes another program.
+            advance_chunk(traced(method), state(), jax.random.key(0), jnp.array(0), None)
 
     thread = threading.Thread(target=work, name="salmc-compile-ahead")
     thread.start()

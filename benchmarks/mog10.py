@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from salmc.targets import GaussianMixture
-from salmc_paper.experiments.mog10 import SIZES, STEPS, particle_errors
+from salmc_paper.experiments.mog10 import DEFAULTS, SIZES, STEPS, particle_errors
 from salmc_paper.harness.jobs import Context, Job
 
 METHODS = ("ag-svgd", "ag-svgd without memory", "a-svgd", "sgld", "exact")
@@ -42,8 +42,7 @@ def jobs() -> list[Job]:
     for method in METHODS:
         for size in SIZES:
             arguments = {"method": method, "particles": size, "runs": RUNS, "steps": STEPS}
-            # What was measured before the memory was the default is not shown as of today.
-            settings = {"memory": True} if method == "ag-svgd" else {}
+            settings = DEFAULTS.get(method, {})
             name, entry = f"{method}, {size} particles", (method, str(size))
             found.append(Job("mog10", name, arguments, _run, settings=settings, entry=entry))
     for target in OTHERS:
@@ -58,7 +57,8 @@ def jobs() -> list[Job]:
                 }
                 name = f"{target}, {method}, {size} particles"
                 place = (target, method, str(size))
-                found.append(Job("mog10", name, arguments, _run, entry=place))
+                settings = DEFAULTS.get(method, {})
+                found.append(Job("mog10", name, arguments, _run, settings=settings, entry=place))
     return found
 
 

@@ -7,13 +7,11 @@ its own noise is small; the truth judges here, and only here.
 import time
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import salmc
 from salmc.learning.fit import method_settings
 from salmc.targets import GaussianMixture
 from salmc_paper.harness.jobs import not_interrupted
-from salmc_paper.measures.judging import judge_chains
+from salmc_paper.measures.judging import between_modes, judge_chains
 
 CHAINS, DRAWS = 32, 2000
 
@@ -45,12 +43,9 @@ class Trained(NamedTuple):
 
 
 def _between(target: salmc.AbstractTarget, positions: Any) -> dict[str, float]:
-    """The share of draws beyond four standard deviations of every component of a mixture."""
     if not isinstance(target, GaussianMixture):
         return {}
-    apart = np.asarray(positions).reshape(-1, 1, target.dim) - np.asarray(target.means)
-    z = np.einsum("kij,nkj->nki", np.asarray(target.whitenings), apart)
-    return {"between_modes": float(np.mean(np.min(np.linalg.norm(z, axis=2), axis=1) > 4.0))}
+    return {"between_modes": between_modes(target, positions)}
 
 
 def train(target: salmc.AbstractTarget, **options: Any) -> Trained:

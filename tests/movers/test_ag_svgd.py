@@ -10,7 +10,8 @@ import salmc
 from salmc.diagnostics import mmd_squared, moment_errors
 from salmc.movers import AGSVGD, stein_score
 from salmc.movers.advance import advance
-from salmc.targets import Affine, Mog4, Mog6, Mog10, Ring
+from salmc.targets import Affine, GaussianMixture, Mog4, Mog6, Mog10, Ring
+from salmc_paper.measures.judging import between_modes
 
 
 def end_of_run(mover, start, steps, seed=0):
@@ -100,10 +101,16 @@ LONG = pytest.mark.slow
     ],
 )
 def test_ends_at_the_target_from_the_papers_start(target, memory):
-    """MMD² of 400 independent draws scatters by 1.5e-3 about zero; evener clouds are below."""
+    """MMD² of 400 independent draws scatters by 1.5e-3 about zero; evener clouds are below.
+
+    0.03 % of exact draws are beyond four standard deviations of every mode: none of 400 as a rule,
+    and two, 0.5 %, hardly ever. Unless strays are born again, memory leaves 2 to 5 % there.
+    """
     particles = end_of_run(AGSVGD(target, memory=memory), paper_start(), 500)
     reference = target.sample(jax.random.key(9), 2000)
     assert mmd_squared(particles, reference) < 2e-3
+    if isinstance(target, GaussianMixture):
+        assert between_modes(target, particles) <= 0.005
 
 
 def test_without_birth_and_death_distant_modes_stay_out_of_balance():
@@ -126,13 +133,23 @@ def test_memory_takes_few_particles_to_the_variance_in_five_dimensions():
 
 
 def test_memory_that_is_worth_little_leaves_the_papers_step_as_it_is():
-    """Ten particles in 20 dimensions, far from a narrow target."""
-    target = salmc.Target(lambda x: -50.0 * jnp.sum((x - 3.0) ** 2), dim=20)
-    start = paper_start(count=10, dim=20)
-    with_memory = end_of_run(AGSVGD(target), start, 5)
+    """Ten particles far from a narrow target, for one step of eq. 12.
+
+    Squares of directions are compared, not particles: AdaGrad's first step has one length however
+    small a direction is, and would show rounding.
+    """
+    target = salmc.Target(lambda x: -50.0 * jnp.sum((x - 3.0) ** 2), dim=3)
+    start, key = paper_start(count=10, dim=3), jax.random.key(0)
+    kept, plain = AGSVGD(target), AGSVGD(target, memory=False)
+    state, info = kept.step(key, kept.init(key, start))
+    expected, _ = plain.step(key, plain.init(key, start))
+    assert 0.0 < info.remembered < 10.0
+    assert state.followed == 0.0
+    largest = jnp.max(expected.sum_of_squares)
     np.testing.assert_allclose(
-        with_memory, end_of_run(AGSVGD(target, memory=False), start, 5), atol=1e-3
+        state.sum_of_squares / largest, expected.sum_of_squares / largest, atol=1e-3
     )
+    assert largest > 1e-3
 
 
 @pytest.mark.parametrize("affine", [False, True], ids=["plain", "affine"])

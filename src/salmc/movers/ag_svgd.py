@@ -24,8 +24,9 @@ estimate (eq. 13). Only values of log p enter. Four things make it work on any t
   poor, the more so the more dimensions. Draws beside the particles have a density that is known
   exactly; once those of the last steps are worth as many exact draws as there are particles, these
   follow them instead of the estimates (`energy`): the same push between particles, and for the
-  pull Σ_j ω_j ∇log ν κ, which stands for E_p[κ ∇log p], that of the draws. In many dimensions, or
-  while particles are still far from the target, draws are worth little, and eq. 12 moves on.
+  pull Σ_j ω_j ∇log ν κ, which stands for E_p[κ ∇log p], that of the draws. Strays between modes,
+  which that hardly pulls at, are born again elsewhere (`strays`). In many dimensions, or while
+  particles are still far from the target, draws are worth little, and eq. 12 moves on.
 
 The weights are made in log space and held to e^±`weight_limit` about their median, so that one
 stray particle cannot take all the mass. Steps are AdaGrad's, which come to rest.
@@ -39,7 +40,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc.movers.base import AbstractMover, Info, setting
 from salmc.movers.birth_death import succession
@@ -54,6 +55,7 @@ from salmc.movers.stein import (
     stein_direction,
 )
 from salmc.movers.stein_score import stein_score
+from salmc.movers.strays import DRAWS, reborn, shares_below, surplus
 from salmc.target import AbstractTarget, Points
 
 _NEAR = 0.03
@@ -65,13 +67,23 @@ _DRAWS_WIDTH = 1.0
 Mog10, 28 % of them count; of half that variance and of twice it, 18 %."""
 
 
+_PATIENCE, _RECALL_EVERY = 100, 10
+"""Strays are looked for in every tenth step that follows the memory, which costs an evaluation for
+each particle, and not before the hundredth: until then they may find modes that it does not have.
+"""
+
+_BIRTH_BANDWIDTH = 4.0
+"""h by which it is seen where particles are too few, in units of the near distances: about the size
+of a mode. A smaller one sees the gaps between single particles."""
+
+
 class AGSVGDState(Cloud):
     """A cloud with AdaGrad's sum of squared directions, and what it remembers."""
 
     sum_of_squares: Points
     memory: Memory | None
-    follows: Bool[Array, ""]
-    """Whether the last step followed the memory."""
+    followed: Float[Array, ""]
+    """How many steps, up to the last one, have followed the memory."""
 
 
 class AGSVGDInfo(Info):
@@ -126,7 +138,7 @@ class AGSVGD(AbstractMover):
             particles,
             sum_of_squares=jnp.zeros_like(particles),
             memory=Memory.empty(particles) if self.memory else None,
-            follows=jnp.array(False),
+            followed=jnp.zeros(()),
         )
 
     def step(self, key: PRNGKeyArray, state: AGSVGDState) -> tuple[AGSVGDState, AGSVGDInfo]:
@@ -137,11 +149,12 @@ class AGSVGD(AbstractMover):
         memory = self._with_draws(jax.random.fold_in(key, 3), state.memory, state, near)
         follows = memory.worth >= len(state.particles)
         # Directions of both kinds differ in size: each begins with sums of its own.
-        sums = jnp.where(follows == state.follows, state.sum_of_squares, 0.0)
-        state = dataclasses.replace(state, sum_of_squares=sums, memory=memory, follows=follows)
+        sums = jnp.where(follows == (state.followed > 0.0), state.sum_of_squares, 0.0)
+        followed = jnp.where(follows, state.followed + 1.0, 0.0)
+        state = dataclasses.replace(state, sum_of_squares=sums, memory=memory, followed=followed)
         return jax.lax.cond(
             follows,
-            lambda: self._by_memory(memory, state),
+            lambda: self._by_memory(jax.random.fold_in(key, 4), memory, state, near),
             lambda: self._by_density(key, target, state, near),
         )
 
@@ -152,10 +165,11 @@ class AGSVGD(AbstractMover):
         draws, log_proposal = draws_beside(key, state.standard, _DRAWS_WIDTH * near)
         draws = jnp.mean(state.particles, axis=0) + state.scale * draws
         log_density = self.target.log_densities(draws)
-        log_weights = jnp.where(jnp.isfinite(log_density), log_density - log_proposal, -jnp.inf)
-        return memory.with_draws(state.count.astype(int), draws, log_weights)
+        return memory.with_draws(state.count.astype(int), draws, log_density, log_proposal)
 
-    def _by_memory(self, memory: Memory, state: AGSVGDState) -> tuple[AGSVGDState, AGSVGDInfo]:
+    def _by_memory(
+        self, key: PRNGKeyArray, memory: Memory, state: AGSVGDState, near: Array
+    ) -> tuple[AGSVGDState, AGSVGDInfo]:
         """Descent of the energy distance to what is remembered, in its own mean and covariance."""
         mean, factor = memory.moments()
 
@@ -166,8 +180,27 @@ class AGSVGD(AbstractMover):
         direction = energy_direction(whitened(state.particles), whitened(draws), weights)
         move, sum_of_squares = self._move(state, direction)
         state, length = state.moved(move @ factor.T / state.scale, sum_of_squares=sum_of_squares)
-        unknown, births = jnp.full((), jnp.nan), jnp.zeros(())
-        return state, AGSVGDInfo(length, unknown, births, memory.worth)
+
+        particles, births = jax.lax.cond(
+            (state.followed > _PATIENCE) & (state.followed % _RECALL_EVERY == 0),
+            lambda: self._without_strays(key, memory, state, near),
+            lambda: (state.particles, jnp.zeros(())),
+        )
+        state = dataclasses.replace(state, particles=particles)
+        return state, AGSVGDInfo(length, jnp.full((), jnp.nan), births, memory.worth)
+
+    def _without_strays(
+        self, key: PRNGKeyArray, memory: Memory, state: AGSVGDState, near: Array
+    ) -> tuple[Points, Float[Array, ""]]:
+        """The particles, strays among them in other places, and how many these are."""
+        death_key, birth_key, draws_key = jax.random.split(key, 3)
+        log_density = self.target.log_densities(state.particles)
+        dead = surplus(death_key, shares_below(log_density, memory))
+        centre = jnp.mean(state.particles, axis=0)
+        draws = (memory.resampled(draws_key, DRAWS) - centre) / state.scale
+        born = reborn(birth_key, state.standard, dead, draws, _BIRTH_BANDWIDTH * near)
+        particles = jnp.where(dead[:, None], centre + state.scale * born, state.particles)
+        return particles, jnp.sum(dead).astype(particles.dtype)
 
     def _by_density(
         self, key: PRNGKeyArray, target: AbstractTarget, state: AGSVGDState, near: Array

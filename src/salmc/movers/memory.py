@@ -36,6 +36,7 @@ class Memory(eqx.Module):
     """Draws in the target's coordinates with log(p/q); −inf where there is none as yet."""
 
     points: Points
+    log_density: Float[Array, " n"]
     log_weights: Float[Array, " n"]
 
     @classmethod
@@ -45,16 +46,30 @@ class Memory(eqx.Module):
         size = _PARTS * count * -(-_PART // count)
         # Places without weight still enter products, where NaN and far-off points would do harm.
         points = jnp.broadcast_to(jnp.mean(particles, axis=0), (size, dim))
-        return cls(points, jnp.full(size, -jnp.inf, dtype=points.dtype))
+        nothing = jnp.full(size, -jnp.inf, dtype=points.dtype)
+        return cls(points, nothing, nothing)
 
     def with_draws(
-        self, step: Int[Array, ""], points: Float[Array, "m dim"], log_weights: Float[Array, " m"]
+        self,
+        step: Int[Array, ""],
+        points: Float[Array, "m dim"],
+        log_density: Float[Array, " m"],
+        log_proposal: Float[Array, " m"],
     ) -> "Memory":
         """The draws of a step in place of the oldest."""
         first = (step * len(points)) % len(self.points)
+        log_density = jnp.where(jnp.isfinite(log_density), log_density, -jnp.inf)
+
+        def updated(kept: Array, new: Array) -> Array:
+            # Turned by a row at each step, so that no part has all its draws beside the same
+            # particles: it would have too many of their modes.
+            new = jnp.roll(new, step, axis=0)
+            return jax.lax.dynamic_update_slice(kept, new, (first,) + (0,) * (new.ndim - 1))
+
         return Memory(
-            jax.lax.dynamic_update_slice(self.points, points, (first, 0)),
-            jax.lax.dynamic_update_slice(self.log_weights, log_weights, (first,)),
+            updated(self.points, points),
+            updated(self.log_density, log_density),
+            updated(self.log_weights, log_density - log_proposal),
         )
 
     @property
@@ -80,6 +95,10 @@ class Memory(eqx.Module):
 
         return chosen(self.points), _shares(chosen(self.weights))
 
+    def resampled(self, key: PRNGKeyArray, count: int) -> Float[Array, "m dim"]:
+        """Draws of equal weight, out of all."""
+        return self.points[by_weight(key, self.weights, count)]
+
     def moments(self) -> tuple[Float[Array, " dim"], Float[Array, "dim dim"]]:
         """Mean, and a triangular factor of the covariance."""
         weights = self.weights
@@ -104,6 +123,13 @@ def draws_beside(
 
     normaliser = jnp.log(count) + 0.5 * dim * jnp.log(2.0 * jnp.pi * variance)
     return draws, map_rows(log_sums, (draws,), count)[:, 0] - normaliser
+
+
+def by_weight(key: PRNGKeyArray, weights: Float[Array, " n"], count: int) -> Int[Array, " m"]:
+    """Numbers of entries, each as often as it weighs on average."""
+    cumulative = jnp.cumsum(weights)
+    marks = jax.random.uniform(key, (count,)) * cumulative[-1]
+    return jnp.searchsorted(cumulative, marks).clip(0, len(weights) - 1)
 
 
 def _shares(weights: Float[Array, " n"]) -> Float[Array, " n"]:

@@ -41,7 +41,7 @@ METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 """The last is eq. 12–14 without what salmc adds: birth and death, the ratio as a ratio, memory."""
 
-_DEFAULTS = {"ag-svgd": {"memory": True}}
+_DEFAULTS = {"ag-svgd": {"memory": True, "strays": "reborn"}}
 """Defaults of the library by which results kept of others are told apart."""
 
 PARTICLES, STEPS = 400, 500

@@ -23,9 +23,9 @@ PLAIN = {
         (
             "mog10",
             "AG-SVGD, 50 particles, 20 runs",
-        ): "ag-svgd-particles50-runs20-steps500-2d2c4451fb"
+        ): "ag-svgd-particles50-runs20-steps500-ab71892065"
     },
-    "mog4": {("mog4", "AG-SVGD, run 0"): "ag-svgd-run0-particles400-steps500-f18347603b"},
+    "mog4": {("mog4", "AG-SVGD, run 0"): "ag-svgd-run0-particles400-steps500-c1ffd0524c"},
 }
 """Experiment ↦ (folder, name) ↦ key, of jobs that rest on no default of a training."""
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from salmc.diagnostics.point_sets import Cloud
+from salmc.diagnostics.point_sets import Cloud, with_one
 from salmc.straight import Straight
 
 _POINTS = 4000
@@ -121,21 +121,13 @@ def _bend(cloud: Units) -> tuple[float, Straight | None]:
     correlation r: on the points that built it the square gains −½ log(1 − r²).
     """
     built, held = cloud.units[::2], cloud.units[1::2]
-    most, best = 0.0, (0, 0)
-    dim, usable = built.shape[1], ~are_empty(cloud.units)
     squares = built**2
-    for j in range(dim):
-        others = np.delete(np.arange(dim), j)
-        known = np.column_stack([np.ones(len(built)), built[:, others]])
-        both = np.concatenate([built[:, [j]], squares[:, others]], axis=1)
-        left = both - known @ np.linalg.lstsq(known, both, rcond=None)[0]
-        norms = np.sqrt(np.sum(left**2, axis=0)) + 1e-30
-        found = usable[others] * np.abs(left[:, 0] @ left[:, 1:]) / (norms[0] * norms[1:])
-        if np.max(found) > most:
-            most, best = float(np.max(found)), (j, int(others[np.argmax(found)]))
+    found = _explained(built, squares)
+    found[:, are_empty(cloud.units)] = 0.0
+    j, k = (int(i) for i in np.unravel_index(np.argmax(found), found.shape))
+    most = float(found[j, k])
     if -0.5 * np.log(max(1.0 - most**2, 1e-30)) < _LEAST_GAIN:
         return -np.inf, None
-    j, k = best
     known = np.stack([np.ones(len(built)), built[:, k], squares[:, k]], axis=1)
     _, linear, weight = np.linalg.lstsq(known, built[:, j], rcond=None)[0].tolist()
     # With its linear part, or what is left would hide the bends of others.
@@ -145,6 +137,22 @@ def _bend(cloud: Units) -> tuple[float, Straight | None]:
         points[:, j] -= weight * (points[:, k] - origin) ** 2
     gain = likelihood(*straight) - likelihood(built, held)
     return gain, _bent(cloud, j, k, weight, origin)
+
+
+def _explained(units: Cloud, squares: Cloud) -> Float[np.ndarray, "dim dim"]:
+    """|r| of u_j and u_k², (j, k), when all coordinates but j are taken off both; 0 for j = k.
+
+    From one regression of all u_k² on all coordinates, with coefficients B, residuals R and P the
+    inverse of the Gram matrix: taking u_j out of it gives B_jk² / P_jj back to the residual, and
+    that part of it is along u_j.
+    """
+    inverse = np.linalg.pinv(with_one(units))
+    weights = inverse @ squares
+    left = np.sum((squares - with_one(units) @ weights) ** 2, axis=0)
+    along = weights[:-1] ** 2 / (np.sum(inverse[:-1] ** 2, axis=1)[:, None] + 1e-300)
+    found = np.sqrt(along / (along + left + 1e-300))
+    np.fill_diagonal(found, 0.0)
+    return found
 
 
 def _bent(cloud: Units, j: int, k: int, weight: float, origin: float) -> Straight:

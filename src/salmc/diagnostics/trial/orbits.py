@@ -45,6 +45,8 @@ _FAR_GROWTH, _FAR_COPIES = 1.8, 24
 """Copies from a millionth of a draw's distance to a million times it: tails end for none."""
 
 _LINES, _RADII, _FAR, _SYMMETRIC, _PAIRS = 4000, 2000, 8000, 200, 1000
+_LINES_ALONE = 16_000
+"""Draws on all short lines together where there are no scores, which see the same more sharply."""
 
 
 class Copies(NamedTuple):
@@ -159,11 +161,14 @@ def _all_copies(
     steps = {"line": _LINE_STEP * frame.conditional, "long line": _LONG_STEP * frame.scale}
     most = 0 if little else 40
     coordinates = np.sort(generator.permutation(dim)[:most])
+    alone = not density.target.differentiable
+    counts = {"line": _LINES_ALONE if alone else _LINES, "long line": _LINES}
     for kind, step in steps.items():
         for i in coordinates:
             direction = np.zeros(dim)
             direction[i] = step[i]
-            yield _shifts(f"{kind} {names[i]}", some(_LINES // dim), direction, generator)
+            chosen = some(counts[kind] // dim)
+            yield _shifts(f"{kind} {names[i]}", chosen, direction, generator)
     for kind, length in (("any line", _LINE_STEP), ("any long line", _LONG_STEP)):
         chosen = some(_PAIRS)
         directions = frame.directions(generator.normal(size=(len(chosen), dim)))

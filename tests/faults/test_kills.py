@@ -60,7 +60,8 @@ try:
         pool = np.full((2000, 2), turn, np.float32)
         sampler = salmc.Sampler(kernel, target, salmc.kernels.Whitening.identity(2), pool)
         sampler.save(place + "/kernel.salmc")
-        draws = salmc.Draws(np.full((8, 5000, 2), turn, np.float32), seconds=1.0, kind="chains",
+        positions = np.full((8, 5000, 2), turn, np.float32)
+        draws = salmc.Draws(positions, None, seconds=1.0, kind="chains",
                             method="made")
         write_run(draws, place + "/run", overwrite=True)
 except salmc.SalmcError as error:

@@ -138,7 +138,8 @@ def _mixing(evidence: Evidence) -> list[str]:
     if ess < LEAST_ESS:
         sentences.append(
             f"Too few effective draws: the smallest ESS is {ess:.0f}, below {LEAST_ESS}. "
-            "The chains are strongly autocorrelated. Run longer."
+            + ("" if ess > 0.5 * evidence.points else "The chains are strongly autocorrelated. ")
+            + "Run longer."
         )
     return sentences
 

@@ -97,7 +97,7 @@ SUBTLE_RIGHT: dict[str, Callable[[t.Generator], t.Made]] = {
     "near modes 6-d": _mixed(_NEAR, [0.7, 0.3]),
     "eight modes": _mixed(_EIGHT, [1.0] * 8),
     "a mode of a twentieth, 10-d": _mixed(_TWENTIETH, [0.95, 0.05]),
-    "exp(-|x|^1.5)": _tempered,
+    "exp(-|x|^1.5), 6-d": _tempered,
     "a table": _tabled,
     "mean of eight data": _of_data,
     "gamma with bounds": _gamma,

@@ -23,7 +23,7 @@ import resource, signal, sys, jax, jax.numpy as jnp, numpy as np, salmc
 place, mode, count = sys.argv[1:]
 if mode == "limited":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=2)
 """
 

@@ -37,7 +37,7 @@ SLOW = {
     "fifty points again and again",
     "wide mode missing",
     "a mode of a twentieth, 10-d",
-    "exp(-|x|^1.5)",
+    "exp(-|x|^1.5), 6-d",
     "mean of eight data",
     "500 draws of a box",
     "temperature 1/0.9",
@@ -78,7 +78,7 @@ CAUSES = {
 def less_effort(monkeypatch, request):
     """A part of what users get: what is seen with it is seen with all. What takes it all
     is a needle, and what few draws would not tell."""
-    whole = ("narrow mode", "direction of 30", "black box]")
+    whole = ("narrow mode", "direction of 30", "a table", "black box]")
     if not any(name in request.node.name for name in whole):
         monkeypatch.setattr(host, "MOST_EFFORT", 0.4)
     monkeypatch.setattr(against_density, "DISCREPANCY_POINTS", 500)

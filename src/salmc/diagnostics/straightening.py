@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from salmc.diagnostics.point_sets import Cloud, with_one
+from salmc.diagnostics.point_sets import Cloud
 from salmc.straight import Straight
 
 _POINTS = 4000
@@ -146,9 +146,10 @@ def _explained(units: Cloud, squares: Cloud) -> Float[np.ndarray, "dim dim"]:
     inverse of the Gram matrix: taking u_j out of it gives B_jk² / P_jj back to the residual, and
     that part of it is along u_j.
     """
-    inverse = np.linalg.pinv(with_one(units))
+    known = np.column_stack([units, np.ones(len(units))])
+    inverse = np.linalg.pinv(known)
     weights = inverse @ squares
-    left = np.sum((squares - with_one(units) @ weights) ** 2, axis=0)
+    left = np.sum((squares - known @ weights) ** 2, axis=0)
     along = weights[:-1] ** 2 / (np.sum(inverse[:-1] ** 2, axis=1)[:, None] + 1e-300)
     found = np.sqrt(along / (along + left + 1e-300))
     np.fill_diagonal(found, 0.0)

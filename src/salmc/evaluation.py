@@ -173,7 +173,7 @@ def work(function: Callable[..., Any], points: np.ndarray, vectorized: bool) -> 
 def checked(values: Any, count: int) -> np.ndarray:
     """What a function of a batch returned, if it is one number for each point."""
     try:
-        array = None if values is None else np.asarray(values, dtype=float)
+        array = None if values is None or np.iscomplexobj(values) else np.asarray(values, float)
     except (TypeError, ValueError):
         array = None
     if array is None or array.shape != (count,):

@@ -6,11 +6,12 @@ import pytest
 from salmc.diagnostics.trial.brinks import brinks
 from salmc.diagnostics.trial.frame import Frame, spaced
 from salmc.diagnostics.trial.host import HostDensity
-from salmc.diagnostics.trial.orbits import label_exchanges, orbit_tests, uniform_p_value
+from salmc.diagnostics.trial.orbits import orbit_tests, uniform_p_value
 from salmc.diagnostics.trial.repeats import repeated_share
 from salmc.diagnostics.trial.slopes import slopes_hold
 from salmc.diagnostics.trial.soundness import soundness
 from salmc.diagnostics.trial.stein import stein_tests
+from salmc.diagnostics.trial.symmetries import label_exchanges
 from salmc.diagnostics.trial.tails import does_not_integrate, far_out
 from salmc.target import Target
 

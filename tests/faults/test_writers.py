@@ -88,3 +88,31 @@ def test_a_lock_that_a_killed_run_left_is_no_obstacle(tmp_path):
     with only_writer(tmp_path / "run"):
         pass
     assert os.listdir(tmp_path) == []
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
+    """Old and locked by nobody; not what is being written, was made just now, or is of others."""
+    token = "0" * 32
+    left, others = tmp_path / f".file.tmp-{token}", tmp_path / ".file.tmp-precious"
+    folder = tmp_path / f".run.tmp-{token}"
+    folder.mkdir()
+    (folder / "half").touch()
+    for file in (left, others):
+        file.touch()
+    for file in (left, others, folder):
+        os.utime(file, (0, 0))
+    with new_file(tmp_path / "file"), new_folder(tmp_path / "run"):
+        pass
+    assert sorted(os.listdir(tmp_path)) == [".file.tmp-precious", "file", "run"]
+
+
+def test_what_another_is_writing_is_left_alone(tmp_path):
+    with new_file(tmp_path / "file") as slow, new_folder(tmp_path / "run") as working:
+        for file in (slow.name, working):
+            os.utime(file, (0, 0))
+        with new_file(tmp_path / "file") as quick, new_folder(tmp_path / "run", overwrite=True):
+            quick.write(b"quick")
+        slow.write(b"slow")
+        (tmp_path / "run").rmdir()
+    assert (tmp_path / "file").read_bytes() == b"slow"
+    assert sorted(os.listdir(tmp_path)) == ["file", "run"]

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc.diagnostics import against_density
+from salmc.diagnostics.arrival import Arrival, arrival
 from salmc.diagnostics.chain_statistics import (
     acceptance_rate,
     density_ratio_acceptance,
@@ -83,6 +84,7 @@ class Evidence:
     outward: Callable[[np.ndarray], np.ndarray] | None = None
     """From the trial's coordinates to the user's, where they differ."""
     repeated: float = 0.0
+    arrival: Arrival | None = None
     """Share of the draws that are copies of others."""
     distinct_particles: int | None = None
     """Particles that differ by more than 1e-3 of the spread; None for chains."""
@@ -160,6 +162,7 @@ def measure(draws: Any, seed: int = 0, hunt: bool = True) -> Evidence:
             None if smallest_bulk is None else ess_per_second(smallest_bulk, draws.seconds)
         ),
         repeated=0.0 if particles else repeated_share(np.asarray(draws.chains())),
+        arrival=None if particles else arrival(np.asarray(draws.chains(), np.float64)),
         distinct_particles=distinct_points(sample) if particles and len(sample) > 1 else None,
         **_acceptance(draws, log_density, particles),
         **inner_figures,

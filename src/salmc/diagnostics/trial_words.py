@@ -71,6 +71,15 @@ def consequences(trial: Trial, place: "Placed", exact: bool = False) -> list[str
     """What is wrong with the draws; what to do about it depends on whether they are exact."""
     # A mode by its place says more than any test that it fails.
     found = [] if trial.hunt is None else _hunt_problems(trial.hunt, place)
+    exchange = trial.worst_exchange
+    told = trial.hunt is not None and (trial.hunt.missed or trial.hunt.wrong_weights)
+    if exchange is not None and trial.exchange_p_value < SURPRISING and not told:
+        found.append(
+            f"Weights are off: around {place.words(exchange.position)} are {exchange.times:.2g} "
+            f"times as many draws as belong there, beside those around "
+            f"{place.words(exchange.beside)} (p = {trial.exchange_p_value:.0e}). Run longer, or "
+            "use a method that moves between modes."
+        )
     sound = trial.sound
     allowed = max(MISMATCH, 5.0 * np.nan_to_num(sound.single_error))
     if sound.mismatch > allowed:

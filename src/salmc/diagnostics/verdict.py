@@ -123,7 +123,7 @@ def _mixing(evidence: Evidence) -> list[str]:
             "A coordinate never moved in any chain, or in some: the sampler is stuck. "
             "Use another step size or method."
         ]
-    sentences = []
+    sentences = [] if evidence.arrival is None else evidence.arrival.sentences()
     if evidence.repeated > REPEATED_SHARE:
         sentences.append(
             f"{evidence.repeated:.0%} of the draws are copies of others: chains or draws were "
@@ -138,7 +138,8 @@ def _mixing(evidence: Evidence) -> list[str]:
     if ess < LEAST_ESS:
         sentences.append(
             f"Too few effective draws: the smallest ESS is {ess:.0f}, below {LEAST_ESS}. "
-            "The chains are strongly autocorrelated. Run longer."
+            + ("" if ess > 0.5 * evidence.points else "The chains are strongly autocorrelated. ")
+            + "Run longer."
         )
     return sentences
 

@@ -221,7 +221,9 @@ class Adaptation:
         wanted = max(0.25 * each, 10.0 * self.archive.dim)
         for _ in range(self.effort.rounds):
             log_weights = self.archive.log_weights()
-            if not np.any(log_weights > -np.inf):
+            # A density that does not integrate leads ever further out, until numbers end.
+            lost = not np.all(np.isfinite(self.archive.points))
+            if lost or not np.any(log_weights > -np.inf):
                 return
             weights, beta = tempered(log_weights, min(wanted, 0.25 * len(log_weights)))
             near = None if beta < 1.0 or self.mixture is None else len(self.mixture.weights)

@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from salmc.errors import SalmcError
-from salmc.programs import compiled
+from salmc.programs import compiled, target_failures
 from salmc.target import AbstractTarget, Points
 
 _FEWEST = 64
@@ -43,6 +43,7 @@ class Evaluator:
 
         Raises:
             BudgetSpentError: before anything is evaluated that the budget does not have.
+            TargetError: if the density fails.
         """
         count = len(points)
         if count > self.left:
@@ -56,8 +57,9 @@ class Evaluator:
             # Batches of all lengths share a few programs. A black box is never asked in vain.
             size = max(_FEWEST, 1 << (count - 1).bit_length())
         padded = np.concatenate([points, np.repeat(points[:1], size - count, axis=0)])
-        values = _log_densities(self.target, jnp.asarray(padded, dtype=float))
-        return np.asarray(values, np.float64)[:count]
+        with target_failures():
+            values = _log_densities(self.target, jnp.asarray(padded, dtype=float))
+            return np.asarray(values, np.float64)[:count]
 
 
 @compiled

@@ -4,7 +4,8 @@ Everything is written beside its final place under a hidden name of its own, whi
 know or have taken, flushed to the disk and then renamed. So two writers of one place never meet:
 what is there is what one of them wrote, whole. A link at the final place is replaced and never
 followed. A run that is killed half way leaves at most such a hidden file or folder behind, which
-nothing ever reads.
+nothing ever reads, and which the next writer of that place removes: whoever is at work on one holds
+a lock on it, and a lock ends with its process.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from salmc.errors import OutputError
+from salmc.sampling.abandoned import at_work, being_written, remove_abandoned
 
 _EXCLUSIVE = (
     os.O_RDWR
@@ -55,10 +57,12 @@ def new_folder(
     try:
         with output_errors(place):
             place.parent.mkdir(parents=True, exist_ok=True)
+            remove_abandoned(place.parent, _hidden(place))
             working.mkdir()
-            yield working
-            _flush(working)
-            _move_into_place(working, place, overwrite=overwrite)
+            with at_work(working):
+                yield working
+                _flush(working)
+                _move_into_place(working, place, overwrite=overwrite)
             flush_folder(place.parent)
     finally:
         shutil.rmtree(working, ignore_errors=True)
@@ -75,7 +79,9 @@ def new_file(path: str | Path) -> Iterator[BinaryIO]:
     working = _hidden_sibling(place, "tmp")
     try:
         with output_errors(place):
+            remove_abandoned(place.parent, _hidden(place))
             with os.fdopen(os.open(working, _EXCLUSIVE, 0o666), "w+b") as file:
+                being_written(file.fileno())
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -131,8 +137,11 @@ def output_errors(place: Path) -> Iterator[None]:
 
 
 def _hidden_sibling(place: Path, purpose: str) -> Path:
-    name = os.fsdecode(os.fsencode(place.name)[:_LONGEST_NAME])
-    return place.with_name(f".{name}.{purpose}-{secrets.token_hex(16)}")
+    return place.with_name(f"{_hidden(place)}.{purpose}-{secrets.token_hex(16)}")
+
+
+def _hidden(place: Path) -> str:
+    return "." + os.fsdecode(os.fsencode(place.name)[:_LONGEST_NAME])
 
 
 def _move_into_place(working: Path, place: Path, *, overwrite: bool) -> None:

@@ -24,8 +24,9 @@ from salmc.sampling.draws import Draws
 from salmc.sampling.executor import Block, ChainRun
 
 FORMAT = "salmc-stream-1"
-PART_BYTES = 2**25
-"""Positions that are written at once: one chunk of the array on disk."""
+PART_BYTES = 2**22
+"""Positions that are written at once: one chunk of the array on disk. Zarr packs chunks on threads,
+whose heaps keep what they once had: with 32 MB the process grew for 10⁸ draws."""
 
 PART_SECONDS = 10.0
 """Draws that are slow to come are written after this time, chunk or not."""
@@ -37,10 +38,10 @@ _DESCRIPTIONS = (".zarray", ".zgroup", ".zattrs")
 
 
 class Part(NamedTuple):
-    """Draws that are in memory alone: blocks, and the number of draws before them."""
+    """Draws that are in memory alone: of each chain the number before them, and their own."""
 
     first: int
-    blocks: list[Block]
+    length: int = 0
 
 
 class GrowingStore:
@@ -60,13 +61,27 @@ class GrowingStore:
         self._rows = max(rows - rows % run.length, min(run.length, run.draws))
         self._folder, self._common = folder, common
         self._metropolis = run.transition.metropolis
-        self._part = Part(written, [])
+        # One place for all parts. Blocks of their own, thousands of them and freed at one go, would
+        # leave the heap in pieces, and a process that grows for as long as it runs.
+        most = self._rows + run.length
+        self._room = Block(
+            np.empty((most, run.chains, run.dim), run.dtype),
+            np.empty((most, run.chains), run.dtype),
+            np.empty((most, run.chains), bool),
+        )
+        self._part = Part(written)
         self._since = time.monotonic()
+        self._arrays: list[Any] = []
         self._clean(written)
 
     def add(self, block: Block) -> None:
         """Keep a block, for the next part."""
-        self._part.blocks.append(block)
+        first, length = self._part
+        at = slice(length, length + len(block))
+        self._room.positions[at] = block.positions
+        self._room.log_density[at] = block.log_density
+        self._room.accepted[at] = block.accepted
+        self._part = Part(first, at.stop)
 
     def is_due(self, draws: int) -> bool:
         """Whether it is time to write, after so many draws."""
@@ -75,9 +90,9 @@ class GrowingStore:
 
     def write(self, draws: int, seconds: float, told: tuple[str, ...] = ()) -> None:
         """Have so many draws on disk, in the layout of `store`, and the warnings that are told."""
-        first, blocks = self._part
+        first = self._part.first
         if draws > first:
-            now = Block.join(blocks).only(slice(draws - first))
+            now = self._room.only(slice(draws - first))
             part = Draws(
                 positions=now.positions.swapaxes(0, 1),
                 log_density=now.log_density.T,
@@ -90,7 +105,7 @@ class GrowingStore:
             else:
                 self._append(to_arviz(part, data=False), first, draws)
         self._commit(draws, seconds, told)
-        self._part, self._since = Part(draws, []), time.monotonic()
+        self._part, self._since = Part(draws), time.monotonic()
 
     def _begin(self, tree: Any) -> None:
         self._clean(0)
@@ -109,10 +124,11 @@ class GrowingStore:
                 self._folder, mode="a", zarr_format=2, consolidated=False, encoding=encoding
             )
         zarr.open_group(self._folder, mode="r+", use_consolidated=False).create_group("salmc")
+        self._arrays = self._growing()
 
     def _append(self, tree: Any, first: int, draws: int) -> None:
         at = slice(first, draws)
-        for array in self._growing():
+        for array in self._arrays:
             group, variable = array.path.split("/")
             values = np.asarray(tree[f"{group}/{variable}"])
             if array.ndim == 1:
@@ -130,10 +146,14 @@ class GrowingStore:
         record = {"settings": self._common["settings"], "draws": draws, "seconds": seconds}
         root["salmc"].attrs.update({"format": FORMAT, "record": json.dumps(record)})
         self._flush(draws)
+        # Not by looking through the folder, whose chunks are more from part to part.
+        groups = [self._folder, *(self._folder / name for name in (*self._groups(), "salmc"))]
+        arrays = [entry for group in groups[1:] for entry in group.iterdir() if entry.is_dir()]
         described = {
             str(file.relative_to(self._folder)): json.loads(file.read_bytes())
-            for file in sorted(self._folder.rglob(".z*"))
-            if file.name in _DESCRIPTIONS
+            for folder in sorted([*groups, *arrays])
+            for file in (folder / name for name in _DESCRIPTIONS)
+            if file.is_file()
         }
         content = {"zarr_consolidated_format": 1, "metadata": described}
         with new_file(self._folder / ".zmetadata") as file:
@@ -142,7 +162,7 @@ class GrowingStore:
     def _flush(self, draws: int) -> None:
         """The chunks of the part on the disk, before anything says that they are there."""
         chunks = range(self._part.first // self._rows, -(-draws // self._rows))
-        for array in self._growing():
+        for array in self._arrays:
             folder = self._folder / array.path
             for number in chunks:
                 places = [str(number)] if array.ndim == 1 else ["0", str(number)]
@@ -159,9 +179,12 @@ class GrowingStore:
                 if entry.name != KEPT:
                     shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
             return
-        for unfinished in self._folder.rglob("*.partial"):
-            unfinished.unlink()
-        for array in self._growing():
+        # The folder is locked: whatever has such a name is of a run that has ended.
+        for pattern in ("*.partial", ".*.tmp-*"):
+            for unfinished in self._folder.rglob(pattern):
+                unfinished.unlink()
+        self._arrays = self._growing()
+        for array in self._arrays:
             if array.ndim == 1:
                 array.resize((written,))
             else:

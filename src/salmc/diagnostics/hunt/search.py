@@ -81,6 +81,7 @@ class Hunt:
         weighed: whether masses could be compared at all.
         made_up: modes that single precision sees, and double precision does not.
         evaluations: of the density.
+        regions: around all modes.
     """
 
     missed: tuple[Mode, ...] = ()
@@ -93,6 +94,7 @@ class Hunt:
     weighed: bool = False
     made_up: int = 0
     evaluations: int = 0
+    regions: tuple[Region, ...] = ()
 
 
 def hunt(
@@ -135,7 +137,8 @@ def hunt(
     told = Hunt(climbs=len(ends), places=places, particles=len(particles))
     regions = _modes(density, ends, values, frame, generator)
     rate, error = _draws_for_mass(density, points, frame, regions, generator)
-    found = dataclasses.replace(told, modes=len(regions), weighed=bool(np.isfinite(rate)))
+    weighed = bool(np.isfinite(rate))
+    found = dataclasses.replace(told, modes=len(regions), weighed=weighed, regions=tuple(regions))
     if found.weighed:
         found = _compare(found, regions, points, rate, error)
         found = _not_made_up(density, found, points)

@@ -15,7 +15,7 @@ from salmc.diagnostics.hunt.tempering import WideStart
 from salmc.diagnostics.point_sets import Cloud, squared_distances
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import HostDensity
-from salmc.diagnostics.trial.orbits import label_exchanges
+from salmc.diagnostics.trial.symmetries import label_exchanges
 
 WIDE_PLACES = 60_000
 _LIKELIEST, _ANY, _COPIES, _FURTHEST = 8, 8, 80, 48

@@ -24,8 +24,11 @@ class Frame(NamedTuple):
     factor: Float[np.ndarray, "dim dim"]
 
     @classmethod
-    def of(cls, points: Cloud) -> "Frame":
-        """The frame of a sample."""
+    def of(cls, points: Cloud, shrunk: bool = True) -> "Frame":
+        """The frame of a sample; correlations shrunk a little, as few draws overrate them.
+
+        Of many draws thin directions are better known than that, and shrinking widens them.
+        """
         centre = np.median(points, axis=0)
         low, high = np.quantile(points, _QUANTILES, axis=0)
         scale = 0.5 * (high - low)
@@ -34,7 +37,7 @@ class Frame(NamedTuple):
         scale = np.where(scale > 0.0, scale, np.maximum(1e-6 * np.abs(centre), 1e-12))
         units = np.clip((points - centre) / scale, -_HELD, _HELD)
         dim = points.shape[1]
-        shrink = dim / (dim + len(points))
+        shrink = dim / (dim + len(points)) if shrunk else 0.0
         covariance = np.atleast_2d(np.cov(units, rowvar=False))
         covariance = (1.0 - shrink) * covariance + shrink * np.diag(np.diag(covariance))
         covariance += 1e-9 * np.eye(dim)

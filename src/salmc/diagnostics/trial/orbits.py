@@ -33,6 +33,7 @@ from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.funnels import funnels
 from salmc.diagnostics.trial.host import LITTLE, HostDensity
+from salmc.diagnostics.trial.symmetries import symmetries
 
 _LEVELS = np.array([1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999])
 _COPIES = 12
@@ -44,7 +45,8 @@ _FAR_GROWTH, _FAR_COPIES = 1.8, 24
 """Copies from a millionth of a draw's distance to a million times it: tails end for none."""
 
 _LINES, _RADII, _FAR, _SYMMETRIC, _PAIRS = 4000, 2000, 8000, 200, 1000
-_MOST_SYMMETRIES = 60
+_LINES_ALONE = 16_000
+"""Draws on all short lines together where there are no scores, which see the same more sharply."""
 
 
 class Copies(NamedTuple):
@@ -159,11 +161,14 @@ def _all_copies(
     steps = {"line": _LINE_STEP * frame.conditional, "long line": _LONG_STEP * frame.scale}
     most = 0 if little else 40
     coordinates = np.sort(generator.permutation(dim)[:most])
+    alone = not density.target.differentiable
+    counts = {"line": _LINES_ALONE if alone else _LINES, "long line": _LINES}
     for kind, step in steps.items():
         for i in coordinates:
             direction = np.zeros(dim)
             direction[i] = step[i]
-            yield _shifts(f"{kind} {names[i]}", some(_LINES // dim), direction, generator)
+            chosen = some(counts[kind] // dim)
+            yield _shifts(f"{kind} {names[i]}", chosen, direction, generator)
     for kind, length in (("any line", _LINE_STEP), ("any long line", _LONG_STEP)):
         chosen = some(_PAIRS)
         directions = frame.directions(generator.normal(size=(len(chosen), dim)))
@@ -180,8 +185,8 @@ def _all_copies(
         times = np.arange(_COPIES) - place[:, None]
         moved, log_volume = funnel.copies(chosen, times)
         yield Copies(f"funnel {names[funnel.scale]}", moved, log_volume * times, place)
-    symmetries = _symmetries(frame, names, generator)
-    for name, order, image in itertools.islice(symmetries, 2 if little else None):
+    images = symmetries(frame, names, generator)
+    for name, order, image in itertools.islice(images, 2 if little else None):
         yield _twins(name, some(_SYMMETRIC, 40), order, image, generator)
 
 
@@ -235,56 +240,3 @@ def _twins(
         place[:, None, None] == 1, np.stack([other, points], 1), np.stack([points, other], 1)
     )
     return Copies(name, both, np.zeros(2), place)
-
-
-def _symmetries(
-    frame: Frame, names: Sequence[str], generator: np.random.Generator
-) -> Iterator[tuple[str, np.ndarray, tuple[np.ndarray, np.ndarray]]]:
-    """(name, what orders the two, (offset, matrix)) of mirrors, flips and exchanges."""
-    dim, eye = frame.dim, np.eye(frame.dim)
-    main = np.linalg.svd(frame.factor)[0][:, 0] / frame.scale
-    yield "mirror about the centre", main, (2.0 * frame.centre, -eye)
-    # Ordered along the way to the mirrored place, in which draws of one mode are all on one side.
-    across = frame.centre / frame.scale**2
-    yield "mirror about 0", across if np.any(across) else main, (np.zeros(dim), -eye)
-    flips = list(range(dim))
-    pairs = list(itertools.combinations(range(dim), 2))
-    for i in generator.permutation(flips)[:_MOST_SYMMETRIES]:
-        flipped = eye.copy()
-        flipped[i, i] = -1.0
-        yield f"flip {names[i]}", eye[i], (np.zeros(dim), flipped)
-        offset = np.zeros(dim)
-        offset[i] = 2.0 * frame.centre[i]
-        yield f"mirror {names[i]}", eye[i], (offset, flipped)
-    for number in generator.permutation(len(pairs))[:_MOST_SYMMETRIES]:
-        i, j = pairs[number]
-        exchanged = eye.copy()
-        exchanged[[i, j]] = eye[[j, i]]
-        yield f"exchange {names[i]} {names[j]}", eye[i] - eye[j], (np.zeros(dim), exchanged)
-    for name, first, permutation in label_exchanges(names):
-        yield name, first, (np.zeros(dim), eye[permutation])
-
-
-def label_exchanges(names: Sequence[str]) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Exchanges of two labels in all vectors of one length: mu[0] ↔ mu[1] with sd[0] ↔ sd[1].
-
-    Yields a name, the functional that orders the two, and the permutation of the coordinates.
-    """
-    vectors: dict[str, dict[str, int]] = {}
-    for position, name in enumerate(names):
-        stem, bracket, label = name.partition("[")
-        if bracket and label.endswith("]"):
-            vectors.setdefault(stem, {})[label[:-1]] = position
-    labels = [tuple(sorted(vector)) for vector in vectors.values()]
-    for shared in sorted(set(labels)):
-        members = [vector for vector in vectors.values() if tuple(sorted(vector)) == shared]
-        if len(members) < 2 or len(shared) > 6:
-            continue
-        for first, second in itertools.combinations(shared, 2):
-            permutation = np.arange(len(names))
-            order = np.zeros(len(names))
-            for vector in members:
-                a, b = vector[first], vector[second]
-                permutation[[a, b]] = b, a
-            order[members[0][first]], order[members[0][second]] = 1.0, -1.0
-            yield f"exchange labels {first} and {second}", order, permutation

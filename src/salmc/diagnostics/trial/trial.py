@@ -11,6 +11,7 @@ from salmc.diagnostics.hunt import Hunt, hunt
 from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.straightening import find_straight
 from salmc.diagnostics.trial.brinks import Brink, brinks
+from salmc.diagnostics.trial.exchanges import Exchange, exchanges
 from salmc.diagnostics.trial.frame import Frame, spaced
 from salmc.diagnostics.trial.host import DoubleDensity, HostDensity
 from salmc.diagnostics.trial.orbits import OrbitTest, orbit_tests
@@ -21,14 +22,15 @@ from salmc.diagnostics.trial.tails import Tails, far_out
 from salmc.target import AbstractTarget
 
 MOST_POINTS = 16_000
-_STEIN_POINTS = 4000
+_STEIN_POINTS = 8000
 _FEWEST = 100
 _AS_GOOD = 0.8
 """Share of the draws that they must be worth to count as independent."""
 
 _THINNING = 1.5
 SURPRISING = 1e-3
-"""Level of each kind of test, for all of its kind: four kinds give one false alarm in 250."""
+"""Level of each kind of test, for all of its kind: four kinds give one false alarm in 250, and
+exchanges, where there are several modes, one in 1000 more."""
 
 _COARSE = 30.0
 """Numbers within a coordinate's width below which copies of draws do not lie where they should."""
@@ -50,6 +52,7 @@ class Trial:
         made_up: whether single precision tells other things of places far from the draws than
             double precision, which has judged them.
         hunt: for modes; None where none was asked for.
+        exchanges, exchange_p_value: of the modes that it found, with the heaviest.
         evaluations: of the density in all.
     """
 
@@ -65,6 +68,8 @@ class Trial:
     rough: bool = False
     made_up: bool = False
     hunt: Hunt | None = None
+    exchanges: tuple[Exchange, ...] = ()
+    exchange_p_value: float = 1.0
     evaluations: int = 0
 
     @property
@@ -86,6 +91,11 @@ class Trial:
     def worst_brink(self) -> Brink | None:
         """The end of a coordinate with the smallest p-value."""
         return min(self.brinks, key=lambda brink: brink.p_value, default=None)
+
+    @property
+    def worst_exchange(self) -> Exchange | None:
+        """The mode whose number of draws is the most surprising."""
+        return min(self.exchanges, key=lambda test: test.p_value, default=None)
 
 
 def put_on_trial(
@@ -138,6 +148,7 @@ def put_on_trial(
         trial = _asked(trial, density, points, frame, names, seed)
     if search:
         trial = dataclasses.replace(trial, hunt=hunt(density, points, frame, names, seen, seed))
+        trial = _exchanged(trial, density, points, seed)
     return dataclasses.replace(trial, evaluations=density.evaluations)
 
 
@@ -179,6 +190,23 @@ def _asked(
     )
 
 
+def _exchanged(trial: Trial, density: HostDensity, points: Cloud, seed: int) -> Trial:
+    """With the modes that the hunt found, each beside the heaviest."""
+    if trial.coarse or trial.hunt is None:
+        return trial
+    found = exchanges(density, points, trial.hunt.regions, seed)
+    if _is_surprising(found):
+        exact = DoubleDensity.of(density)
+        if exact is not None:
+            found = exchanges(exact, points, trial.hunt.regions, seed)
+            density.evaluations += exact.evaluations
+    return dataclasses.replace(
+        trial,
+        exchanges=tuple(found),
+        exchange_p_value=_corrected([test.p_value for test in found]),
+    )
+
+
 def _by_values(
     density: HostDensity, points: Cloud, frame: Frame, names: Sequence[str], seed: int
 ) -> tuple[list[OrbitTest], list[Brink]]:
@@ -188,7 +216,7 @@ def _by_values(
     return orbit_tests(density, points, frame, names, seed), ends
 
 
-def _is_surprising(tests: Sequence[OrbitTest | Brink]) -> bool:
+def _is_surprising(tests: Sequence[OrbitTest | Brink | Exchange]) -> bool:
     return _corrected([test.p_value for test in tests]) < SURPRISING
 
 

@@ -166,20 +166,15 @@ class GradientChains:
             if number + 1 < len(_ROUNDS):
                 usable = _not_lost(walk.log_density[half:])
                 self.move_to(own[usable], straightens=number + 1 >= _ARRIVING)
-        rate, walk = self.choose_length(walk)
+        rate = 0.0
+        if agreed < _AGREED:
+            rate, walk = self.choose_length(walk)
         flat = jnp.asarray(walk.points.reshape(-1, self.base.dim))
         cloud = np.asarray(self.whitening.colour(flat))
         values = np.asarray(walk.log_density).reshape(-1)
         order = np.random.default_rng(0).permutation(len(cloud))
-        return Found(
-            self.target,
-            self.whitening,
-            self.trajectory,
-            cloud[order],
-            values[order],
-            rate,
-            agreed,
-        )
+        moves = (self.target, self.whitening, self.trajectory)
+        return Found(*moves, cloud[order], values[order], rate, agreed)
 
     @property
     def trajectory(self) -> Trajectory:

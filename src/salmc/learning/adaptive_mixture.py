@@ -228,6 +228,8 @@ class Adaptation:
             weights, beta = tempered(log_weights, min(wanted, 0.25 * len(log_weights)))
             near = None if beta < 1.0 or self.mixture is None else len(self.mixture.weights)
             fitted = fit_mixture(self.archive.points, weights, self.generator, near)
+            if not all(np.all(np.isfinite(part)) for part in fitted):
+                return
             wide = int(_WIDE_SHARE * each)
             self.draw(fitted, each - wide)
             fresh = effective_count(self.archive.latest_log_weights()) / (each - wide)

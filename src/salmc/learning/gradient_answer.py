@@ -13,12 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc.bounds import Unbounded
+from salmc.diagnostics.trial.tails import require_proper
 from salmc.kernels.mixture import MixtureKernel
 from salmc.learning.gradient_chains import CHAINS, MOST_ROUNDS, Found, GradientChains
 from salmc.learning.gradient_coordinates import shows_funnels
 from salmc.learning.hunted import MOST_DIMENSIONS, missed_modes
 from salmc.learning.settings import MANY_DATA
-from salmc.movers.base import log_densities
+from salmc.movers.base import check_at, log_densities
 from salmc.movers.cover import first_location
 from salmc.progress import AbstractReporter
 from salmc.sampling.sampler import Sampler
@@ -30,6 +31,7 @@ _POOL = 4096
 _BEST_OF = 16
 """Places for each chain, of which the likeliest are begun from."""
 
+_TRIED = 8
 _DIFFERENT = 4
 """Points of a pool for each chain, at least, to begin from it."""
 
@@ -52,7 +54,9 @@ def must_follow(target: AbstractTarget, seed: int) -> bool:
     if not can_follow(target):
         return False
     base = target.unbounded
-    return shows_funnels(base, _places(base, jax.random.fold_in(jax.random.key(seed), 0)))
+    places = _places(base, jax.random.fold_in(jax.random.key(seed), 0))
+    # What is wrong with a density is told here, before anything else is made of it.
+    return check_at(base, places[:_TRIED], required=False) and shows_funnels(base, places)
 
 
 def gradient_answer(
@@ -65,12 +69,17 @@ def gradient_answer(
         known: of another method, whose pool and bounds are taken over.
         seed: the same seed gives the same sampler.
         report: told of each round.
+
+    Raises:
+        TargetError: if the density is positive nowhere, or does not integrate.
     """
     base = target.unbounded
     if known is not None and isinstance(known.target, Unbounded):
         base = Unbounded(known.target.outer, known.target.bounds)
     key = jax.random.key(seed)
     report.start(f"following the gradient of {target.name}", MOST_ROUNDS)
+    if known is None:
+        require_proper(base)
     start = _start(base, known, jax.random.fold_in(key, 0))
     found = GradientChains.begin(base, start, jax.random.fold_in(key, 1), report).run()
     mixed = found.mixed
@@ -89,7 +98,9 @@ def _start(base: AbstractTarget, known: Sampler | None, key: jax.Array) -> Point
     places = _places(base, key)
     values = np.asarray(log_densities(base, places))
     order = np.argsort(-np.where(np.isnan(values), -np.inf, values))
-    return places[order[:CHAINS]]
+    start = places[order[:CHAINS]]
+    check_at(base, start)
+    return start
 
 
 def _places(base: AbstractTarget, key: jax.Array) -> Points:

@@ -58,6 +58,9 @@ _FIRST_LENGTH, _MOST_STEPS = 1.6, 512
 """Of a trajectory, in units of white coordinates: a quarter of an orbit; and its gradients."""
 
 _BETTER = 1.1
+_FEWEST_EACH = 4
+"""Draws for each coordinate, of which a round can tell anything."""
+
 _FAR_BELOW = 8.0
 """Quartiles of log p, below which a chain is still on its way."""
 
@@ -163,8 +166,10 @@ class GradientChains:
                 break
             if settled or (number + 1 >= _FEWEST_ROUNDS and diverged > 10 * _MOST_DIVERGED):
                 careful, self.wanted = True, _WANTED_CAREFULLY
+            usable = _not_lost(walk.log_density[half:])
+            if np.sum(usable) < _FEWEST_EACH * self.base.dim:
+                break  # nearly all are where the density is zero
             if number + 1 < len(_ROUNDS):
-                usable = _not_lost(walk.log_density[half:])
                 self.move_to(own[usable], straightens=number + 1 >= _ARRIVING)
         rate = 0.0
         if agreed < _AGREED:
@@ -208,11 +213,8 @@ class GradientChains:
 
     def outward(self, points: np.ndarray) -> np.ndarray:
         """White points in the coordinates of the base. By NumPy: there is nothing to compile."""
-        mean, matrix = (
-            np.asarray(part, np.float64)
-            for part in (self.whitening.mean, self.whitening.inverse_matrix)
-        )
-        moved = mean + np.asarray(points, np.float64) @ matrix
+        matrix = np.asarray(self.whitening.inverse_matrix, np.float64)
+        moved = np.asarray(self.whitening.mean) + np.asarray(points, np.float64) @ matrix
         return moved if self.straight is None else self.straight.outward_points(moved)
 
     def move_to(self, cloud: np.ndarray, *, straightens: bool) -> None:
@@ -260,7 +262,10 @@ class GradientChains:
 
 def _not_lost(values: np.ndarray) -> np.ndarray:
     """Draws whose density is that of others: chains that are still far away tell nothing."""
-    median, low = np.quantile(values, [0.5, 0.25])
+    positive = values > -np.inf
+    if not np.any(positive):
+        return positive
+    median, low = np.quantile(values[positive], [0.5, 0.25])
     return values > median - _FAR_BELOW * (median - low) - 1.0
 
 

@@ -276,14 +276,9 @@ def _only_valid(
     cloud, finite = np.asarray(points), np.isfinite(np.asarray(values))
     valid = np.flatnonzero(finite & np.all(np.isfinite(cloud), axis=1))
     if len(np.unique(cloud[valid], axis=0)) < _FEWEST:
-        from salmc.diagnostics.trial.tails import does_not_integrate
+        from salmc.diagnostics.trial.tails import require_proper
 
-        improper = does_not_integrate(target)
-        if improper is not None:
-            raise TargetError(
-                f"{improper} Check the sign of the log density of `{target.name}`, and give every "
-                "parameter a proper prior, or bounds."
-            )
+        require_proper(target)
         raise TargetError(
             f"The mover `{mover}` left {len(valid)} of {len(cloud)} particles where the density "
             f"of `{target.name}` is positive: there is nothing to learn from. Check the log "

@@ -20,6 +20,7 @@ from salmc.diagnostics.chain_statistics import ess_bulk, ess_tail
 from salmc.learning.first_answer import FirstAnswer, first_answer
 from salmc.learning.fit import fit
 from salmc.learning.gradient_answer import can_follow, gradient_answer, must_follow
+from salmc.learning.settings import MANY_DIMENSIONS
 from salmc.learning.worth import effective_rate
 from salmc.programs import make_room
 from salmc.progress import AbstractReporter, PartReporter, reporter
@@ -170,7 +171,7 @@ def _learned(
     report: AbstractReporter,
 ) -> tuple[Sampler, float]:
     """Chains along the gradient where they mix, else a flow."""
-    if can_follow(target):
+    if can_follow(target) and (answer.sampler is not None or target.dim > MANY_DIMENSIONS):
         found = gradient_answer(target, answer.sampler, seed, report)
         if found.mixed:
             return found.sampler, found.rate

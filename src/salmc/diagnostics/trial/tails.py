@@ -20,6 +20,7 @@ from jaxtyping import Float
 from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import HostDensity
+from salmc.errors import TargetError
 from salmc.target import AbstractTarget
 
 _DISTANCES = np.array([1e2, 1e3, 1e4, 1e5, 1e6])
@@ -90,6 +91,20 @@ def does_not_integrate(target: AbstractTarget, width: float = 2.0) -> str | None
     how = "grows" if tails.grows else "hardly falls"
     where = "in all directions" if tails.improper == "everywhere" else tails.improper
     return f"This density does not integrate: far out it {how} {where}."
+
+
+def require_proper(target: AbstractTarget) -> None:
+    """Refuse a density that does not integrate, as far as is seen from around the origin.
+
+    Raises:
+        TargetError: in one sentence.
+    """
+    improper = does_not_integrate(target)
+    if improper is not None:
+        raise TargetError(
+            f"{improper} Check the sign of the log density of `{target.name}`, and give every "
+            "parameter a proper prior, or bounds."
+        )
 
 
 def _directions(

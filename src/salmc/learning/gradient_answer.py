@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc.bounds import Unbounded
-from salmc.diagnostics.trial.tails import require_proper
 from salmc.kernels.mixture import MixtureKernel
 from salmc.learning.gradient_chains import CHAINS, MOST_ROUNDS, Found, GradientChains
 from salmc.learning.gradient_coordinates import shows_funnels
@@ -71,15 +70,13 @@ def gradient_answer(
         report: told of each round.
 
     Raises:
-        TargetError: if the density is positive nowhere, or does not integrate.
+        TargetError: if the density is positive nowhere.
     """
     base = target.unbounded
     if known is not None and isinstance(known.target, Unbounded):
         base = Unbounded(known.target.outer, known.target.bounds)
     key = jax.random.key(seed)
     report.start(f"following the gradient of {target.name}", MOST_ROUNDS)
-    if known is None:
-        require_proper(base)
     start = _start(base, known, jax.random.fold_in(key, 0))
     found = GradientChains.begin(base, start, jax.random.fold_in(key, 1), report).run()
     mixed = found.mixed

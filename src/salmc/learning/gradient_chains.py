@@ -13,28 +13,26 @@ a mode that a hunt finds beside them, are the end of this way: a flow is learned
 """
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from salmc.bounds import Unbounded
 from salmc.diagnostics.chain_statistics import ess_bulk, ess_tail, rhat
 from salmc.kernels.layers import Whitening
 from salmc.learning.gradient_coordinates import straight_coordinates
-from salmc.metropolis import acceptance, log_ratio, taken
-from salmc.programs import compiled
+from salmc.learning.gradient_walk import BLOCK, Walk, walk_block
 from salmc.progress import AbstractReporter
-from salmc.sampling.trajectories import Trajectory, follow
+from salmc.sampling.trajectories import Trajectory
 from salmc.straight import Straight
 from salmc.target import AbstractTarget, Points
 
 CHAINS = 64
-_BLOCK = 16
 _ROUNDS = (3, 4, 6, 8, 16, 32, 64, 128)
-"""Steps of a block, and blocks of each round; the second half of it tells."""
+"""Blocks of each round; the second half of it tells."""
 
 MOST_ROUNDS = len(_ROUNDS)
 _FEWEST_ROUNDS, _ARRIVING = 4, 2
@@ -64,19 +62,8 @@ _FEWEST_EACH = 4
 _FAR_BELOW = 8.0
 """Quartiles of log p, below which a chain is still on its way."""
 
-_DIVERGED = -50.0
-"""Of a log ratio: a trajectory whose energy is off by so much has left what it can follow."""
-
-
-class Walk(NamedTuple):
-    """Steps of chains, in white coordinates; of a program JAX's arrays, of rounds NumPy's."""
-
-    points: Any
-    """(step, chain, dim)."""
-    log_density: Any
-    accepted: Any
-    """Probabilities."""
-    diverged: Any
+_LARGEST = 1e15
+"""Of a coordinate, beyond which covariances are lost to rounding."""
 
 
 class Found(NamedTuple):
@@ -155,6 +142,9 @@ class GradientChains:
             walk = self.walk(blocks)
             half = len(walk.points) // 2
             own = self.outward(walk.points[half:])
+            if not np.all(np.abs(own) < _LARGEST):
+                agreed = np.inf
+                break  # a density that does not integrate leads ever further out
             before, agreed = agreed, float(np.max(rhat(np.swapaxes(own, 0, 1))))
             diverged = float(np.mean(walk.diverged[half:]))
             self.report.advance(1, r_hat=agreed)
@@ -191,7 +181,7 @@ class GradientChains:
         parts = []
         for _ in range(blocks):
             key = jax.random.fold_in(self.key, self.blocks)
-            part = _walk(self.target, self.whitening, self.trajectory, key, self.points)
+            part = walk_block(self.target, self.whitening, self.trajectory, key, self.points)
             self.blocks, self.points = self.blocks + 1, part.points[-1]
             parts.append(jax.tree.map(np.asarray, part))
             taken = np.mean(np.nan_to_num(parts[-1].accepted), axis=0)
@@ -236,7 +226,7 @@ class GradientChains:
 
     def choose_length(self, walk: Walk) -> tuple[float, Walk]:
         """The reach with most effective draws for each gradient; its rate, and its steps."""
-        blocks = max(4, min(len(walk.points) // _BLOCK, 16))
+        blocks = max(4, min(len(walk.points) // BLOCK, 16))
         tried: dict[float, tuple[float, float, Walk]] = {}
 
         def efficiency(reach: float) -> float:
@@ -267,33 +257,3 @@ def _not_lost(values: np.ndarray) -> np.ndarray:
         return positive
     median, low = np.quantile(values[positive], [0.5, 0.25])
     return values > median - _FAR_BELOW * (median - low) - 1.0
-
-
-@compiled
-def _walk(
-    target: AbstractTarget,
-    whitening: Whitening,
-    trajectory: Trajectory,
-    key: PRNGKeyArray,
-    points: Points,
-) -> Walk:
-    """`_BLOCK` steps of all chains."""
-
-    def values_at(points: Points) -> Float[Array, " n"]:
-        return target.log_densities(whitening.colour(points))
-
-    def step(state: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], Walk]:
-        points, values = state
-        keys = jax.random.split(key, 3)
-        momentum = jax.random.normal(keys[0], points.shape)
-        share = jax.random.uniform(keys[1], values.shape)
-        ends = follow(values_at, trajectory, points, momentum, share)
-        finite = jnp.all(jnp.isfinite(ends.points), axis=1)
-        ratio = log_ratio(ends.log_density, values, ends.log_correction, finite)
-        moves = taken(jnp.log1p(-jax.random.uniform(keys[2], values.shape)), ratio)
-        points = jnp.where(moves[:, None], ends.points, points)
-        values = jnp.where(moves, ends.log_density, values)
-        return (points, values), Walk(points, values, acceptance(ratio), ratio < _DIVERGED)
-
-    state = points, values_at(points)
-    return jax.lax.scan(step, state, jax.random.split(key, _BLOCK))[1]

@@ -100,14 +100,15 @@ def sample(
     with reporter(progress) as whole:
         report = PartReporter(whole)
         limit = None if evaluations is None else int(_SEARCH_SHARE * evaluations)
-        gradient = None
+        gradient, follows = None, False
         if evaluations is None and must_follow(target, seed):
             gradient = gradient_answer(target, None, seed, report)
         if gradient is not None and gradient.mixed:
             answer, sampler, rate = _NO_ANSWER, gradient.sampler, gradient.rate
         else:
             answer = first_answer(target, seed, evaluations=limit, report=report)
-            sampler, rate = _chosen(answer, target, effective, evaluations, seed, report)
+            follows = can_follow(target) and gradient is None  # not a second time
+            sampler, rate = _chosen(answer, target, effective, evaluations, seed, report, follows)
         searched = time.perf_counter() - began
         spent = answer.evaluations["points"] if evaluations is not None else 0
         left = None if evaluations is None else evaluations - spent
@@ -115,7 +116,7 @@ def sample(
         draws, used = _draw(sampler, effective, rate, chains, seed, left, report, first)
         if first and _is_stuck(draws, effective):
             # p/q of the mixture's own draws saw none of what chains came to: a flow may.
-            sampler, rate = _learned(answer, target, effective, seed, report)
+            sampler, rate = _learned(answer, target, effective, seed, report, follows)
             searched = time.perf_counter() - began
             draws, used = _draw(sampler, effective, rate, chains, seed, left, report)
     counted: dict[str, int] = {}
@@ -137,6 +138,7 @@ def _chosen(
     evaluations: int | None,
     seed: int,
     report: AbstractReporter,
+    follows: bool,
 ) -> tuple[Sampler, float]:
     """The first answer where it is enough, or all that a budget allows; else what is learned.
 
@@ -146,7 +148,7 @@ def _chosen(
     if answer.usable and answer.sampler is not None:
         return answer.sampler, effective_rate(answer.efficiency)
     if evaluations is None:
-        return _learned(answer, target, effective, seed, report)
+        return _learned(answer, target, effective, seed, report, follows)
     if answer.sampler is None:
         checks.fail(
             "evaluations",
@@ -169,9 +171,10 @@ def _learned(
     effective: int,
     seed: int,
     report: AbstractReporter,
+    follows: bool,
 ) -> tuple[Sampler, float]:
     """Chains along the gradient where they mix, else a flow."""
-    if can_follow(target) and (answer.sampler is not None or target.dim > MANY_DIMENSIONS):
+    if follows and (answer.sampler is not None or target.dim > MANY_DIMENSIONS):
         found = gradient_answer(target, answer.sampler, seed, report)
         if found.mixed:
             return found.sampler, found.rate

@@ -1,0 +1,58 @@
+"""A block of steps of many chains along the gradient, as one program that any step size shares."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from salmc.kernels.layers import Whitening
+from salmc.metropolis import acceptance, log_ratio, taken
+from salmc.programs import compiled
+from salmc.sampling.trajectories import Trajectory, follow
+from salmc.target import AbstractTarget, Points
+
+BLOCK = 16
+_DIVERGED = -50.0
+"""Of a log ratio: a trajectory whose energy is off by so much has left what it can follow."""
+
+
+class Walk(NamedTuple):
+    """Steps of chains, in white coordinates; of a program JAX's arrays, of rounds NumPy's."""
+
+    points: Any
+    """(step, chain, dim)."""
+    log_density: Any
+    accepted: Any
+    """Probabilities."""
+    diverged: Any
+
+
+@compiled
+def walk_block(
+    target: AbstractTarget,
+    whitening: Whitening,
+    trajectory: Trajectory,
+    key: PRNGKeyArray,
+    points: Points,
+) -> Walk:
+    """`BLOCK` steps of all chains."""
+
+    def values_at(points: Points) -> Float[Array, " n"]:
+        return target.log_densities(whitening.colour(points))
+
+    def step(state: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], Walk]:
+        points, values = state
+        keys = jax.random.split(key, 3)
+        momentum = jax.random.normal(keys[0], points.shape)
+        share = jax.random.uniform(keys[1], values.shape)
+        ends = follow(values_at, trajectory, points, momentum, share)
+        finite = jnp.all(jnp.isfinite(ends.points), axis=1)
+        ratio = log_ratio(ends.log_density, values, ends.log_correction, finite)
+        moves = taken(jnp.log1p(-jax.random.uniform(keys[2], values.shape)), ratio)
+        points = jnp.where(moves[:, None], ends.points, points)
+        values = jnp.where(moves, ends.log_density, values)
+        return (points, values), Walk(points, values, acceptance(ratio), ratio < _DIVERGED)
+
+    state = points, values_at(points)
+    return jax.lax.scan(step, state, jax.random.split(key, BLOCK))[1]

@@ -132,7 +132,7 @@ def _nuts(target: Any) -> Any:
 
 
 def _smallest_ess(positions: np.ndarray) -> float:
-    from salmc.request.sample import smallest_ess
+    from salmc.request.rounds import smallest_ess
 
     return smallest_ess(positions)
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import salmc
+from salmc.diagnostics.straightening import find_straight
 from salmc.learning.adaptive_mixture import FRUGAL, Adaptation, Effort
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.first_answer import first_answer
@@ -89,6 +90,23 @@ def test_a_funnel_is_a_mixture_once_it_is_straight():
     assert answer.efficiency > 0.6
     scale = answer.sampler.pool[:, 0]
     assert np.quantile(scale, [0.05, 0.5, 0.95]) == pytest.approx([-4.93, 0.0, 4.93], abs=0.5)
+
+
+def test_coordinates_that_suit_no_mixture_are_left_again(monkeypatch):
+    def log_density(x):
+        return jnp.logaddexp(gaussian(-4.0, 0.5)(x), gaussian(4.0, 1.0)(x) - 2 * jnp.log(2.0))
+
+    # Both modes are round: these coordinates bend them by many of their widths.
+    ridge = np.random.default_rng(0).normal(size=(1000, 2))
+    ridge[:, 1] += 200.0 * ridge[:, 0] ** 2
+    bent = find_straight(ridge)
+    assert bent is not None
+    monkeypatch.setattr("salmc.learning.first_answer.find_straight", lambda points: bent)
+    little = LITTLE._replace(rounds=6, repairs=0, climbs=4, hunts=0)
+    monkeypatch.setattr("salmc.learning.first_answer._effort", lambda target: little)
+    answer = first_answer(target(log_density, 2))
+    assert answer.usable
+    assert answer.sampler.target.outer is answer.sampler.target
 
 
 def test_a_narrow_mode_beside_a_wide_one_is_found():

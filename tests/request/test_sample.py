@@ -10,7 +10,7 @@ import pytest
 
 import salmc
 from salmc.learning.worth import Worth, effective_rate
-from salmc.request.sample import smallest_ess
+from salmc.request.rounds import smallest_ess
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,9 @@ from jaxtyping import Float
 
 from salmc.diagnostics.funnel import Funnel
 from salmc.diagnostics.funnel_turns import with_turns
-from salmc.diagnostics.point_sets import Cloud, with_one
+from salmc.diagnostics.point_sets import Cloud
 from salmc.diagnostics.straightening import Units, are_empty, likelihood
+from salmc.diagnostics.weighted_moments import WeightedMoments
 from salmc.straight import Straight
 
 _MOST_CENTRES, _LEAST_CENTRE = 4, 0.05
@@ -71,9 +72,11 @@ def _gained(shape: Funnel, built: Cloud, held: Cloud) -> float:
 def _fitted(cloud: Units, scale: int, members: np.ndarray) -> Funnel:
     """Powers and centres of effects; those that rather serve as centres of the others do so."""
 
+    moments = WeightedMoments.of(cloud.units, _growth(cloud.units[:, scale], -_grid(cloud, scale)))
+
     def shape(members: np.ndarray) -> tuple[float, Funnel]:
         rest = np.setdiff1d(np.arange(len(cloud.middle)), [scale, *members.tolist()])
-        found = Funnel.plain(scale, members, rest, *_powers(cloud, scale, members, rest))
+        found = Funnel.plain(scale, members, rest, *_powers(cloud, scale, members, rest, moments))
         spread = np.cov(found.straighten(cloud.units), rowvar=False)
         return float(np.linalg.slogdet(spread)[1]), found
 
@@ -94,44 +97,47 @@ def _is_filled(shape: Funnel, units: Cloud) -> bool:
     return not np.any(are_empty(shape.away(units), _EMPTY))
 
 
+def _grid(cloud: Units, scale: int) -> Float[np.ndarray, " powers 1"]:
+    """Powers to try, natural ones first."""
+    width = cloud.width[scale]
+    # In other units than a logarithm's these may be any number, and mean nothing.
+    natural = _NATURAL * width * (width <= _GRID[-1])
+    return np.concatenate([[0.0], natural, -natural, _GRID, -_GRID])[:, None]
+
+
 def _powers(
-    cloud: Units, scale: int, members: np.ndarray, rest: np.ndarray
+    cloud: Units,
+    scale: int,
+    members: np.ndarray,
+    rest: np.ndarray,
+    moments: WeightedMoments,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The power of each effect, and the weights of its centre: the least variance of y.
 
     For a power a, centres by least squares weighted with e^{−2as}, or as models are written.
     """
-    units, width = cloud.units, cloud.width
-    known, effects = with_one(units[:, rest]), units[:, members]
     plain = _plain_centres(cloud, members, rest)
-    # In other units than a logarithm's these may be any number, and mean nothing.
-    natural = _NATURAL * width[scale] * (width[scale] <= _GRID[-1])
-    grid = np.concatenate([[0.0], natural, -natural, _GRID, -_GRID])
     best = np.full(len(members), np.inf)
-    powers, weights = np.zeros(len(members)), np.zeros((known.shape[1], len(members)))
-    for number, power in enumerate(grid):
-        root = _growth(units[:, [scale]], -power)
-        fitted = _least_squares(root * known, root * effects)
-        for centres, written in ((fitted, 0.0), *((one, _AS_GOOD) for one in plain)):
-            spread = np.log(np.var(root * (effects - known @ centres), axis=0))
-            spread -= written + (_AS_GOOD if number <= 2 * len(_NATURAL) else 0.0)
-            better = spread < best
-            best = np.where(better, spread, best)
-            powers = np.where(better, power, powers)
-            weights = np.where(better, centres, weights)
+    powers, weights = np.zeros(len(members)), np.zeros(plain.shape[1:])
+    for number, power in enumerate(_grid(cloud, scale)[:, 0]):
+        part = moments.of_power(number, rest, members)
+        centres = np.concatenate([part.least_squares()[None], plain])
+        spread = np.log(part.variances(centres)) - (
+            _AS_GOOD if number <= 2 * len(_NATURAL) else 0.0
+        )
+        spread[1:] -= _AS_GOOD
+        chosen = np.argmin(spread, axis=0)
+        least = np.take_along_axis(spread, chosen[None], axis=0)[0]
+        better = least < best
+        best = np.where(better, least, best)
+        powers = np.where(better, power, powers)
+        weights = np.where(better, centres[chosen, :, np.arange(len(members))].T, weights)
     return powers, weights
 
 
-def _least_squares(known: Cloud, effects: Cloud) -> np.ndarray:
-    """By normal equations, many times quicker than by singular values; columns as long as each
-    other first, which is what their accuracy depends on."""
-    length = np.sqrt(np.sum(known**2, axis=0)) + 1e-300
-    known = known / length
-    gram = known.T @ known + 1e-12 * np.eye(known.shape[1])
-    return np.linalg.solve(gram, known.T @ effects) / length[:, None]
-
-
-def _plain_centres(cloud: Units, members: np.ndarray, rest: np.ndarray) -> list[np.ndarray]:
+def _plain_centres(
+    cloud: Units, members: np.ndarray, rest: np.ndarray
+) -> Float[np.ndarray, "centres known members"]:
     """Weights of centres that are 0, or one other coordinate as it is."""
     middle, width = cloud.middle, cloud.width
     found = []
@@ -142,7 +148,7 @@ def _plain_centres(cloud: Units, members: np.ndarray, rest: np.ndarray) -> list[
             weights[row] = width[rest[row]] / width[members]
             weights[-1] += middle[rest[row]] / width[members]
         found.append(weights)
-    return found
+    return np.stack(found)
 
 
 def _growth(scale: np.ndarray, power: np.ndarray | float) -> np.ndarray:

@@ -39,7 +39,8 @@ class Evaluator:
         return points.astype(self.dtype).astype(np.float64)
 
     def __call__(self, points: Float[np.ndarray, "n dim"]) -> Float[np.ndarray, " n"]:
-        """log p at each point; −inf where it is zero, NaN or infinite.
+        """log p at each point; −inf where it is zero, NaN or infinite, and where no number is left
+        for the point itself: no density is found there.
 
         Raises:
             BudgetSpentError: before anything is evaluated that the budget does not have.
@@ -59,7 +60,8 @@ class Evaluator:
         padded = np.concatenate([points, np.repeat(points[:1], size - count, axis=0)])
         with target_failures():
             values = _log_densities(self.target, jnp.asarray(padded, dtype=float))
-            return np.asarray(values, np.float64)[:count]
+            there = np.all(np.isfinite(points), axis=1)
+            return np.where(there, np.asarray(values, np.float64)[:count], -np.inf)
 
 
 @compiled

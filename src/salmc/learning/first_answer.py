@@ -107,10 +107,15 @@ def first_answer(
     if _may_straighten(found):
         followers, straight = _followers(found)
         if straight is not None:
-            evaluator.target = Unbounded.with_straight(evaluator.target, straight)
+            plain = evaluator.target
+            evaluator.target = Unbounded.with_straight(plain, straight)
             known = np.asarray(straight.inward(jnp.asarray(followers, dtype=float)), np.float64)
-            found, more = _adapted(evaluator, seed, effort, report, known)
+            again, more = _adapted(evaluator, seed, effort, report, known)
             gradients += more
+            if _is_usable(found) and not _is_usable(again):
+                evaluator.target = plain  # several modes of different widths look like a funnel
+            else:
+                found = again
     counts = {
         "points": evaluator.points,
         "batches": evaluator.batches,
@@ -207,7 +212,10 @@ def _adapted(
     )
     # A hunt takes as many evaluations as it takes time: none within a budget.
     allowed = hunt if evaluator.limit is None else None
-    adaptation.run(mean, factor, modes if can_climb(target) else None, allowed, known)
+    # Weights and places may leave the range of numbers on the way: that is looked for, and where
+    # it happens the mixture is none, which `usable` says. NumPy's own words would help nobody.
+    with np.errstate(all="ignore"):
+        adaptation.run(mean, factor, modes if can_climb(target) else None, allowed, known)
     report.advance(max(0, effort.rounds - rounds), efficiency=adaptation.efficiency)
     return adaptation, gradients
 

@@ -180,8 +180,9 @@ def local_steps(at_pool: np.ndarray, at_proposals: np.ndarray) -> int:
         return 0
     # E min{1, w'/w}: those above w count 1, those below w'/w.
     below = np.searchsorted(ordered, usable)
-    sums = np.concatenate([[0.0], np.cumsum(np.exp(ordered - ordered[-1]))])
-    taken = (len(ordered) - below) + sums[below] * np.exp(ordered[-1] - usable)
+    # Sums of logs, as the weights may lie further apart than numbers reach.
+    sums = np.concatenate([[-np.inf], np.logaddexp.accumulate(ordered)])
+    taken = (len(ordered) - below) + np.exp(np.minimum(sums[below] - usable, np.log(below + 1.0)))
     probability = np.clip(taken / len(at_proposals), 0.0, 1.0)
     stuck = float(np.mean(probability < _STUCK))
     enough = float(np.mean(probability)) > _ENOUGH_TAKEN and stuck < _STUCK_SHARE

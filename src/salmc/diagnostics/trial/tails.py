@@ -27,6 +27,9 @@ _DISTANCES = np.array([1e2, 1e3, 1e4, 1e5, 1e6])
 _MARGIN = 0.03
 """How much faster than the power the density has to fall: tails of r^{−d − 0.03} are left."""
 
+_AROUND = 2.0
+"""Width of the cloud from which a density is looked at of which nothing is known."""
+
 _RAYS, _LINES, _FEW = 64, 12, 6
 _RAY_SHARE, _LINE_SHARE = 0.1, 0.5
 _HARMLESS = -100.0
@@ -75,12 +78,16 @@ def far_out(
     return Tails("", False, worst)
 
 
-def does_not_integrate(target: AbstractTarget, width: float = 2.0) -> str | None:
-    """Why a density has no distribution, in words, as seen from around the origin; None if it does.
+def does_not_integrate(target: AbstractTarget, points: Cloud | None = None) -> str | None:
+    """Why a density has no distribution, in words; None if it has one, as far as is seen.
 
-    For those who found no draws at all: with draws, `far_out` knows better where to look.
+    Args:
+        target: in coordinates without bounds.
+        points: (n, dim), what was found of it so far, in these; None for a cloud about the origin.
     """
-    points = width * np.random.default_rng(0).normal(size=(64, target.dim))
+    if points is None:
+        points = _AROUND * np.random.default_rng(0).normal(size=(64, target.dim))
+    points = np.asarray(points, np.float64)
     density = HostDensity(target, points[0])
     points = points[np.isfinite(density.values(points))]
     if len(points) < 8:
@@ -93,13 +100,13 @@ def does_not_integrate(target: AbstractTarget, width: float = 2.0) -> str | None
     return f"This density does not integrate: far out it {how} {where}."
 
 
-def require_proper(target: AbstractTarget) -> None:
-    """Refuse a density that does not integrate, as far as is seen from around the origin.
+def require_proper(target: AbstractTarget, points: Cloud | None = None) -> None:
+    """Refuse a density that does not integrate, as far as is seen from these points.
 
     Raises:
         TargetError: in one sentence.
     """
-    improper = does_not_integrate(target)
+    improper = does_not_integrate(target, points)
     if improper is not None:
         raise TargetError(
             f"{improper} Check the sign of the log density of `{target.name}`, and give every "

@@ -15,7 +15,6 @@ from salmc.learning import LearningSettings, NICESettings, a_nice_mc, nice_setti
 from salmc.learning.pair_critic import PairCritic, wasserstein_critic_loss
 from salmc.learning.pair_game import leap
 from salmc.metropolis import mean_jump
-from salmc.progress import SilentReporter
 
 
 @pytest.fixture(scope="module")
@@ -94,19 +93,10 @@ def test_the_seed_decides(two_modes, nice, critic, settings, whole):
     assert not np.array_equal(_leaves(whole)[0], _leaves(other)[0])
 
 
-class _Stop(SilentReporter):
-    done = 0
-
-    def advance(self, steps, **figures):
-        self.done += steps
-        if self.done >= 40:
-            raise RuntimeError("power cut")
-
-
-def test_resume_is_exact(two_modes, nice, critic, settings, whole, tmp_path):
+def test_resume_is_exact(two_modes, nice, critic, settings, whole, tmp_path, power_cut):
     options = {"critic": critic, "settings": settings, "checkpoint": tmp_path / "checkpoint"}
     with pytest.raises(RuntimeError, match="power cut"):
-        a_nice_mc(two_modes, nice, progress=_Stop(), **options)
+        a_nice_mc(two_modes, nice, progress=power_cut, **options)
     resumed = a_nice_mc(two_modes, nice, progress=False, resume=True, **options)
     for one, two in zip(_leaves(whole), _leaves(resumed), strict=True):
         np.testing.assert_array_equal(one, two)

@@ -17,7 +17,6 @@ from salmc.kernels.nice import velocity_correction
 from salmc.learning import LearningSettings, PairSettings, default_settings, pair_game, sal_mc
 from salmc.learning.pair_critic import PairCritic
 from salmc.learning.pool import Pool
-from salmc.progress import SilentReporter
 
 
 class Rotation(AbstractKernel):
@@ -120,19 +119,10 @@ def test_what_a_run_tells(whole, two_modes):
     assert whole.sample(4, 20, progress=False).settings["exact"]
 
 
-class _Stop(SilentReporter):
-    done = 0
-
-    def advance(self, steps, **figures):
-        self.done += steps
-        if self.done >= 40:
-            raise RuntimeError("power cut")
-
-
-def test_resume_is_exact(two_modes, nice, options, whole, tmp_path):
+def test_resume_is_exact(two_modes, nice, options, whole, tmp_path, power_cut):
     place = tmp_path / "checkpoint"
     with pytest.raises(RuntimeError, match="power cut"):
-        sal_mc(two_modes, nice, progress=_Stop(), checkpoint=place, **options)
+        sal_mc(two_modes, nice, progress=power_cut, checkpoint=place, **options)
     resumed = sal_mc(two_modes, nice, progress=False, checkpoint=place, resume=True, **options)
     assert json.dumps(whole.history) == json.dumps(resumed.history)
     for one, two in zip(*(jax.tree.leaves(r.kernel) for r in (whole, resumed)), strict=True):

@@ -6,7 +6,24 @@ import pytest
 
 from salmc.kernels import FlowKernel, MLPKernel
 from salmc.learning import LearningSettings, default_settings
+from salmc.progress import SilentReporter
 from salmc.target import Target
+
+
+class PowerCut(SilentReporter):
+    """An error that nothing catches, at step 40."""
+
+    done = 0
+
+    def advance(self, steps, **figures):
+        self.done += steps
+        if self.done >= 40:
+            raise RuntimeError("power cut")
+
+
+@pytest.fixture
+def power_cut():
+    return PowerCut()
 
 
 def _two_modes(x):

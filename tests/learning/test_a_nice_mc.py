@@ -1,4 +1,4 @@
-"""A-NICE-MC, and a NICE kernel under SAL-MC, on small problems."""
+"""A-NICE-MC, and its kernel under SAL-MC with single draws, on small problems."""
 
 import json
 
@@ -11,11 +11,10 @@ import salmc
 from salmc.errors import ArgumentError
 from salmc.kernels import MLPKernel, NICEKernel
 from salmc.kernels.noise import normal
-from salmc.learning import NICESettings, a_nice_mc, default_settings, nice_settings, sal_mc
-from salmc.learning.nice_training import leap
+from salmc.learning import LearningSettings, NICESettings, a_nice_mc, nice_settings, sal_mc
 from salmc.learning.pair_critic import PairCritic, wasserstein_critic_loss
+from salmc.learning.pair_game import leap
 from salmc.metropolis import mean_jump
-from salmc.progress import SilentReporter
 
 
 @pytest.fixture(scope="module")
@@ -94,19 +93,10 @@ def test_the_seed_decides(two_modes, nice, critic, settings, whole):
     assert not np.array_equal(_leaves(whole)[0], _leaves(other)[0])
 
 
-class _Stop(SilentReporter):
-    done = 0
-
-    def advance(self, steps, **figures):
-        self.done += steps
-        if self.done >= 40:
-            raise RuntimeError("power cut")
-
-
-def test_resume_is_exact(two_modes, nice, critic, settings, whole, tmp_path):
+def test_resume_is_exact(two_modes, nice, critic, settings, whole, tmp_path, power_cut):
     options = {"critic": critic, "settings": settings, "checkpoint": tmp_path / "checkpoint"}
     with pytest.raises(RuntimeError, match="power cut"):
-        a_nice_mc(two_modes, nice, progress=_Stop(), **options)
+        a_nice_mc(two_modes, nice, progress=power_cut, **options)
     resumed = a_nice_mc(two_modes, nice, progress=False, resume=True, **options)
     for one, two in zip(_leaves(whole), _leaves(resumed), strict=True):
         np.testing.assert_array_equal(one, two)
@@ -147,9 +137,19 @@ def test_jumps_count_up_to_the_distance_of_independent_draws():
     assert mean_jump(probability, old, new) == pytest.approx((2.0 / 4 + 0.5) / 3)
 
 
-def test_a_nice_kernel_under_sal_mc(two_modes, nice):
-    settings = default_settings("nice", 2).replace(
-        steps=400, batch=128, pool_size=512, chunk=10, mixture_components=4, learning_rate=2e-3
+def test_a_nice_kernel_under_sal_mc_with_a_critic_of_single_draws(two_modes, nice):
+    settings = LearningSettings(
+        decorrelation=0.3,
+        velocity=0.32,
+        momentum=0.5,
+        refresh=1.0,
+        exact_refresh=True,
+        steps=400,
+        batch=128,
+        pool_size=512,
+        chunk=10,
+        mixture_components=4,
+        learning_rate=2e-3,
     )
     learned = sal_mc(two_modes, nice, settings=settings, progress=False)
     assert {"velocity", "jump", "acceptance", "critic_loss"} <= learned.history.keys()

@@ -13,7 +13,6 @@ import pytest
 
 from salmc.errors import OutputError
 from salmc.learning import al_mc, sal_mc
-from salmc.progress import SilentReporter
 
 
 def _equal(one, other):
@@ -24,26 +23,15 @@ def _equal(one, other):
     assert json.dumps(one.history) == json.dumps(other.history)
 
 
-class _Stop(SilentReporter):
-    """An error that nothing catches, at step 40."""
-
-    done = 0
-
-    def advance(self, steps, **figures):
-        self.done += steps
-        if self.done >= 40:
-            raise RuntimeError("power cut")
-
-
 @pytest.mark.parametrize("kind", ["flow", "mlp"])
-def test_resume_is_exact(request, two_modes, tmp_path, kind):
+def test_resume_is_exact(request, two_modes, tmp_path, kind, power_cut):
     kernel = request.getfixturevalue(kind)
     settings = request.getfixturevalue(f"{kind}_settings").replace(checkpoint_every=1)
     whole = sal_mc(two_modes, kernel, settings=settings, progress=False)
     place = tmp_path / "run.checkpoint"
     options = {"settings": settings, "checkpoint": place}
     with pytest.raises(RuntimeError, match="power cut"):
-        sal_mc(two_modes, kernel, progress=_Stop(), **options)
+        sal_mc(two_modes, kernel, progress=power_cut, **options)
     assert place.exists()
     resumed = sal_mc(two_modes, kernel, progress=False, resume=True, **options)
     _equal(whole, resumed)
@@ -51,13 +39,13 @@ def test_resume_is_exact(request, two_modes, tmp_path, kind):
     _equal(whole, again)
 
 
-def test_resume_of_given_samples(tmp_path, mlp, mlp_settings):
+def test_resume_of_given_samples(tmp_path, mlp, mlp_settings, power_cut):
     samples = np.random.default_rng(0).normal(size=(200, 2))
     settings = mlp_settings.replace(checkpoint_every=1)
     whole = al_mc(samples, mlp, settings=settings, progress=False)
     options = {"settings": settings, "checkpoint": tmp_path / "run.checkpoint"}
     with pytest.raises(RuntimeError, match="power cut"):
-        al_mc(samples, mlp, progress=_Stop(), **options)
+        al_mc(samples, mlp, progress=power_cut, **options)
     _equal(whole, al_mc(samples, mlp, progress=False, resume=True, **options))
     with pytest.raises(OutputError, match="samples differ"):
         al_mc(samples + 1, mlp, progress=False, resume=True, **options)

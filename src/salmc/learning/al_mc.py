@@ -17,11 +17,9 @@ import numpy as np
 from salmc import checks
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
-from salmc.learning.critic import Critic
 from salmc.learning.engine import Record
 from salmc.learning.learner import Learner, find_kernel, learning_settings
-from salmc.learning.sal_mc import begin
-from salmc.learning.self_adversarial import SelfAdversarial
+from salmc.learning.sal_mc import begin, find_critic, method_of
 from salmc.learning.settings import LearningSettings
 from salmc.progress import AbstractReporter
 from salmc.sampling.sampler import Sampler
@@ -49,7 +47,7 @@ def al_mc(
         kernel: a name, or a kernel with its first weights.
         settings: how to train; by default what suits the kernel. Terms that need a density are
             switched off.
-        critic: a module (n, dim) ↦ (n,) in place of the default critic.
+        critic: a module (n, dim) ↦ (n,) in place of the default critic, or of pairs; see `sal_mc`.
         whitening: the coordinates to learn in; by default from the samples' mean and covariance.
         held_out: share of the samples that is only looked at to judge the kernel.
         seed: the same seed gives the same kernel.
@@ -67,8 +65,7 @@ def al_mc(
     dim = points.shape[1]
     made = find_kernel(kernel, dim, learner.key(0))
     chosen = learning_settings(settings, made, has_target=False)
-    if critic is None and chosen.adversarial > 0.0:
-        critic = Critic(learner.key(1), dim)
+    judge = find_critic(critic, chosen, dim, learner.key(1))
     if whitening is None:
         whitening = Whitening.fit(jnp.asarray(points))
 
@@ -76,7 +73,7 @@ def al_mc(
     points = np.random.default_rng(seed).permutation(points)
     count = max(4, round(held_out * len(points)))
     white = whitening.whiten(jnp.asarray(points))
-    method = SelfAdversarial(made, critic, chosen, None, whitening, held=white[:count])
+    method = method_of(chosen)(made, judge, chosen, None, whitening, held=white[:count])
     pool = white[count:]
     state, record = begin(method, learner.key(2), pool, jnp.zeros(len(pool))), Record()
     found = learner.restored(method, details)

@@ -28,12 +28,13 @@ from salmc.kernels.mixture import MixtureKernel
 from salmc.learning.a_nice_mc import a_nice_mc
 from salmc.learning.al_mc import al_mc, checked_samples
 from salmc.learning.first_answer import first_answer
-from salmc.learning.nice_settings import nice_settings
+from salmc.learning.nice_settings import NICESettings, nice_settings
 from salmc.learning.review import review
 from salmc.learning.sal_mc import sal_mc
 from salmc.learning.settings import (
     MANY_DATA,
     MANY_DIMENSIONS,
+    LearningSettings,
     PoolSettings,
     default_settings,
 )
@@ -231,9 +232,9 @@ def _settings(
 ) -> PoolSettings:
     """The defaults, with what was asked for."""
     defaults = method_settings(method, kernel, dim)
-    if isinstance(settings, PoolSettings) and not isinstance(settings, type(defaults)):
-        given = type(settings).__name__
-        checks.fail("settings", f"{type(defaults).__name__} for {method}", given)
+    kind = NICESettings if method == "a-nice-mc" else LearningSettings
+    if isinstance(settings, PoolSettings) and not isinstance(settings, kind):
+        checks.fail("settings", f"{kind.__name__} for {method}", type(settings).__name__)
     found = settings if isinstance(settings, PoolSettings) else defaults
     changes = dict(settings) if isinstance(settings, dict) else {}
     if steps is not None:

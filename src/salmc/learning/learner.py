@@ -245,6 +245,11 @@ def learning_settings(
             mixture_components=0,
             pool_move="exact",
         )
+    if settings.sees_pairs and kernel.training != "velocities":
+        raise ArgumentError(
+            "Settings for pairs of points need a kernel that moves points and velocities, and "
+            f"`{kernel.name}` does not. Use LearningSettings, or the nice kernel."
+        )
     if settings.velocity and not kernel.volume_preserving:
         raise ArgumentError(
             f"The setting `velocity` needs a volume-preserving kernel, and `{kernel.name}` is "

@@ -57,7 +57,8 @@ def sal_mc(
         kernel: a name, or a kernel with its first weights.
         mover: what fills the pool, by name or made for this target.
         settings: how to train; by default what suits the kernel.
-        critic: a module (n, dim) ↦ (n,) in place of the default critic.
+        critic: a module (n, dim) ↦ (n,) in place of the default critic; of pairs (n, 2 dim) where
+            the settings say that it sees them, as they do for kernels on (x, v).
         seed: the same seed gives the same kernel.
         progress: True for a bar, False for silence, or a reporter.
         checkpoint: a file in which the state is saved now and then.
@@ -88,18 +89,39 @@ def sal_mc(
     made = find_kernel(kernel, target.dim, learner.key(0))
     chosen = learning_settings(settings, made, has_target=True)
     filler = find_mover(target, mover)
-    if critic is None and chosen.adversarial > 0.0:
-        critic = Critic(learner.key(1), target.dim)
+    judge = find_critic(critic, chosen, target.dim, learner.key(1))
     moves_all = chosen.pool_move == "mover"
     steps = filler if moves_all and isinstance(filler, AbstractMover) else None
     if moves_all and steps is None:
         checks.fail("mover", 'one that takes steps, for `pool_move` "mover"', filler.name)
 
     def method(whitening: Whitening, target: AbstractTarget) -> SelfAdversarial:
-        return SelfAdversarial(made, critic, chosen, target, whitening, steps)
+        return method_of(chosen)(made, judge, chosen, target, whitening, steps)
 
     details: dict[str, Any] = {"target": target.name, "mover": filler.name}
     return learner.from_density(method, begin, filler, details, settle=not moves_all, pool=pool)
+
+
+def method_of(settings: LearningSettings) -> type[SelfAdversarial]:
+    """The method that trains by these settings."""
+    if not settings.sees_pairs:
+        return SelfAdversarial
+    from salmc.learning.self_paired import SelfPaired
+
+    return SelfPaired
+
+
+def find_critic(
+    critic: eqx.Module | None, settings: LearningSettings, dim: int, key: PRNGKeyArray
+) -> eqx.Module | None:
+    """The critic given, or the default one of these settings; None where there is no game."""
+    if critic is not None or settings.adversarial == 0.0:
+        return critic
+    if not settings.sees_pairs:
+        return Critic(key, dim)
+    from salmc.learning.pair_critic import PairCritic
+
+    return PairCritic(key, dim)
 
 
 def begin(

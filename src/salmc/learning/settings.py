@@ -3,6 +3,7 @@
     TrainingSettings      what every training needs
     └ PoolSettings        what trainings on a pool of particles need
       ├ LearningSettings  SAL-MC and AL-MC
+      │ └ PairSettings    the same with a critic of pairs, in `pair_settings`
       └ NICESettings      A-NICE-MC, in `nice_settings`
 
 A kernel of SAL-MC and AL-MC is trained on
@@ -16,7 +17,7 @@ the first two of which are eq. 8 of the paper. `objective` and `transport` have 
 
 import dataclasses
 import difflib
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import jax.numpy as jnp
 
@@ -39,10 +40,6 @@ smaller steps, fewer of them, a larger pool and more patience."""
 
 MANY_DATA = 100_000
 """Above this each evaluation is dear, and a posterior is all but Gaussian."""
-
-_VELOCITY = 0.16
-"""For each coordinate, of volume-preserving kernels: acceptance falls with |v'|² as a whole, of
-which the loss has the mean."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -181,6 +178,9 @@ class LearningSettings(PoolSettings):
             that have a calibration.
     """
 
+    sees_pairs: ClassVar[bool] = False
+    """Whether the critic is shown pairs (x', x): see `pair_settings`."""
+
     adversarial: float = 1.0
     adversarial_form: str = "relativistic"
     wasserstein: float = 0.0
@@ -258,15 +258,9 @@ def default_settings(
     if isinstance(kernel, str):
         kernel = KERNELS[checks.choice("kernel", kernel, tuple(KERNELS))]
     if kernel.training == "velocities":
-        return LearningSettings(
-            decorrelation=0.3,
-            velocity=_VELOCITY * dim,
-            # The shifts of a volume-preserving map must grow large; slow steps do not get there.
-            learning_rate=2e-3,
-            momentum=0.5,
-            refresh=1.0,
-            exact_refresh=True,
-        )
+        from salmc.learning.pair_settings import pair_settings
+
+        return pair_settings(dim)
     if kernel.training == "adversarial":
         exact = kernel.exact
         settings = LearningSettings(decorrelation=0.3, refresh=float(exact), exact_refresh=exact)

@@ -1,11 +1,18 @@
 """What a critic of few images sees of them."""
 
+import dataclasses
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from salmc.images import ImageSettings
+from salmc.images.adversarial import ImageAdversarial
 from salmc.images.augmentation import adapted, changed
+from salmc.images.critic import ImageCritic
+from salmc.kernels import ImageMLPKernel
 
 SHAPE = (16, 12, 2)
 
@@ -56,3 +63,23 @@ def test_the_strength_follows_how_sure_the_critic_is():
     assert float(adapted(jnp.array(0.3), jnp.array(0.1), 0.8)) < 0.3
     assert float(adapted(jnp.array(0.8), jnp.array(0.9), 0.8)) == pytest.approx(0.8)
     assert float(adapted(jnp.array(0.0), jnp.array(-1.0), 0.8)) == 0.0
+
+
+def test_both_networks_learn_from_changed_images():
+    """A step at full strength has other losses of critic and kernel than one at none."""
+    kernel = ImageMLPKernel(jax.random.key(0), (8, 8, 1), width=8, code_dim=6)
+    critic = ImageCritic(jax.random.key(1), (8, 8, 1), width=4)
+    method = ImageAdversarial(kernel, critic, ImageSettings(batch=8, augmentation=1.0))
+    state = method.begin(jax.random.key(2))
+    images = jnp.asarray(np.random.default_rng(0).integers(0, 256, (8, 64)), jnp.uint8)
+
+    @eqx.filter_jit
+    def step(strength):
+        begun = dataclasses.replace(state, memory=strength)
+        return method.step(begun, jax.random.key(3), images)[:2]
+
+    (_, plain), (after, other) = step(jnp.array(0.0)), step(jnp.array(1.0))
+    for name in ("kernel_loss", "critic_loss"):
+        assert abs(float(plain[name] - other[name])) > 1e-3
+    # The strength is carried on, by a thousandth at most either way.
+    assert 0.0 < abs(1.0 - float(after.memory)) <= 1.01e-3

@@ -49,7 +49,7 @@ WHY: tuple[str, ...] = (
 VERSION = 1
 CHAIN_VERSION = 2
 KERNELS = {"conv": "convolutional"}
-"""The fully connected kernel takes half the time for a step, and is further from the data."""
+"""The fully connected kernel takes two thirds of the time a step, and is further from the data."""
 DIGITS = 10
 EVEN = (0.07, 0.13)
 """The share of each digit that counts as even."""

@@ -79,7 +79,7 @@ def test_what_is_there_is_not_replaced_by_accident(kernel):
     ("words", "sentence"),
     [
         (("--out", "x.zip"), "must end in .salmc"),
-        (("--out", "x.salmc", "--kernel", "flow"), "'mlp', 'conv'"),
+        (("--out", "x.salmc", "--kernel", "flow"), "'conv', 'mlp'"),
         (("--out", "x.salmc", "--set", "penalti=1"), "Did you mean `penalty`"),
         (("--out", "x.salmc", "--steps", "0"), "at least 1"),
         (("--out", "x.salmc", "--resume"), "nothing to resume"),

@@ -18,7 +18,7 @@ SHAPE = (8, 8, 1)
 
 @pytest.fixture(scope="module")
 def sampler():
-    kernel = ConvKernel(jax.random.key(0), SHAPE, width=4, code_dim=6)
+    kernel = ConvKernel(jax.random.key(0), SHAPE, width=4, hidden=16, code_dim=6)
     real = np.random.default_rng(0).integers(0, 256, (30, *SHAPE), dtype=np.uint8)
     return ImageSampler(kernel, real, {"seed": 0}, {"step": [1.0]}, {"training": 1.5}, ("warned",))
 

@@ -89,7 +89,7 @@ def test_chains_do_not_drift(trained, digits):
 def test_history_and_settings_are_told(trained):
     assert trained.history["step"][-1] == 600
     assert np.all(np.isfinite(trained.history["critic_loss"]))
-    assert trained.history["reconstruction"][-1] < trained.history["reconstruction"][0]
+    assert trained.history["consistency"][-1] < trained.history["consistency"][0]
     assert trained.settings["wasserstein"] == 0.1
     assert trained.warnings == ()
 
@@ -248,7 +248,7 @@ def test_training_that_diverges_is_taken_back(digits):
         (np.zeros((3, 8, 8), np.uint8), {}, "n ≥ 20"),
         (np.zeros((30, 64), np.uint8), {}, "height, width"),
         (np.zeros((30, 8, 8), np.uint8), {"size": 16}, "data that are named"),
-        (np.zeros((30, 8, 8), np.uint8), {"kernel": "flow"}, "'mlp', 'conv'"),
+        (np.zeros((30, 8, 8), np.uint8), {"kernel": "flow"}, "'conv', 'mlp'"),
         (np.zeros((30, 8, 10), np.uint8), {"kernel": small_kernel()}, "shape"),
         (np.zeros((30, 8, 8), np.uint8), {"steps": 0}, "at least 1"),
         (np.zeros((30, 8, 8), np.uint8), {"resume": True}, "checkpoint"),

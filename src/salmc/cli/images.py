@@ -32,7 +32,7 @@ _SUFFIX = ".salmc"
 def train_images(
     data: Annotated[str, typer.Option(help="mnist, digits, or a folder of images.")],
     out: Annotated[Path, typer.Option(help="The .salmc file to write.")],
-    kernel: Annotated[str, typer.Option(help="What is learned: mlp or conv.")] = "mlp",
+    kernel: Annotated[str, typer.Option(help="What is learned: conv or mlp.")] = "conv",
     size: Annotated[
         int | None,
         typer.Option(help="Pixels a side.", show_default="as they are; 64 for a folder"),

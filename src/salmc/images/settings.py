@@ -21,6 +21,8 @@ class ImageSettings(TrainingSettings):
         noise: σ², variance of the noise of the others.
         restart: share of the chains that begin anew at each step, half of them from real images
             and half from noise.
+        augmentation: how much images are changed at most before the critic sees them, from 0 to
+            1; for some hundreds of images. `augmentation` has the changes.
         critic_width: channels of the critic after its first halving.
     """
 
@@ -31,11 +33,12 @@ class ImageSettings(TrainingSettings):
     checkpoint_every: int = 20
     wasserstein: float = 0.1
     consistency: float = 3.0
-    reconstruction: float = 2.0
-    uniformity: float = 3.0
+    reconstruction: float = 0.0
+    uniformity: float = 0.0
     quiet: float = 0.25
     noise: float = PAPER_VARIANCE
     restart: float = 0.04
+    augmentation: float = 0.0
     critic_width: int = 16
 
     def __post_init__(self) -> None:
@@ -43,7 +46,7 @@ class ImageSettings(TrainingSettings):
         weights = ("wasserstein", "consistency", "reconstruction", "uniformity")
         self.check_numbers(*weights, at_least=0.0)
         self.check_numbers("noise", above=0.0)
-        self.check_numbers("quiet", "restart", at_least=0.0, at_most=1.0)
+        self.check_numbers("quiet", "restart", "augmentation", at_least=0.0, at_most=1.0)
         self.check_integers("critic_width", least=1)
 
     @property

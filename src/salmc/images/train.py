@@ -30,7 +30,7 @@ from salmc.learning.method import TrainingState
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.atomic import final_place, new_file, output_errors
 
-KERNEL_NAMES = ("mlp", "conv")
+KERNEL_NAMES = ("conv", "mlp")
 
 SHEET_CHAINS = 100
 """Images on the sheet that a person can watch."""
@@ -45,7 +45,7 @@ _DIGEST_IMAGES = 64
 def train(
     data: ImageData | np.ndarray | str | Path,
     *,
-    kernel: str | AbstractImageKernel = "mlp",
+    kernel: str | AbstractImageKernel = "conv",
     steps: int | None = None,
     size: int | None = None,
     colour: bool | None = None,
@@ -63,7 +63,7 @@ def train(
     Args:
         data: "mnist", "digits", a folder, an `ImageData`, or bytes (n, height, width[, channels]),
             which may be a memory map larger than memory.
-        kernel: "mlp", "conv", or a kernel with its first weights.
+        kernel: "conv", "mlp" for images of odd sides too, or a kernel with its first weights.
         steps: in place of the settings'.
         size, colour: pixels a side, and channels; only for data that are named.
         settings: how to train; by default `ImageSettings()`.
@@ -210,7 +210,7 @@ def _kernel(
         name = checks.choice("kernel", kernel, KERNEL_NAMES)
         return ConvKernel(key, shape) if name == "conv" else ImageMLPKernel(key, shape)
     if not isinstance(kernel, AbstractImageKernel):
-        checks.fail("kernel", "'mlp', 'conv' or a kernel over images", kernel)
+        checks.fail("kernel", "'conv', 'mlp' or a kernel over images", kernel)
     if kernel.shape != shape:
         checks.fail("kernel", f"over images of shape {shape}", f"one over {kernel.shape}")
     return kernel

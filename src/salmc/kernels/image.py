@@ -1,6 +1,6 @@
 """What kernels over images share: a chain that moves on the sphere of an image's codes.
 
-    e  = E(x) / |E(x)|                          the encoder's code of x
+    e  with E(D(√k e)) = E(x), |e| = 1          the code of x, by e ← e + E(x) − E(D(√k e))
     z' = (R e + g ξ/√k) / |R e + g ξ/√k|        ξ ~ N(0, σ² I) in R^k
     x' = D(√k z')                               the decoder's image
 
@@ -8,10 +8,14 @@ It is the paper's x̃' = G(x̃, ξ) (eq. 15), with a G that knows both ways of s
 experiment. With ξ ~ N(0, 0.5 I) the noise outweighs the code, g² σ² ≫ 1, and the chain makes
 distant jumps; with ξ = 0 the code turns by the fixed rotation R, a few degrees in each of k/2
 planes, and the image changes smoothly. The decoder meets codes of one length in both cases, so
-that no transition leaves what it was trained on. R keeps the uniform distribution on the sphere,
-and its orbits do not close, as no two angles are equal: a chain without noise goes on moving as far
-as training made the encoder an inverse of the decoder (`salmc.images.adversarial`), and comes to
-rest where it did not.
+that no transition leaves what it was trained on.
+
+R and the noise keep the uniform distribution on the sphere, and orbits of R do not close, as no
+two angles are equal. The chain over images is stationary, with noise and without, if an image
+that was made from z' has the code z', and only then: an encoder that is off by a little at each
+step takes chains without noise to where its errors lead. Training makes encoder and decoder
+nearly inverse (`salmc.images.adversarial`), and a few rounds of the fixed-point iteration do the
+rest, as an error shrinks at each by the factor by which E∘D differs from the identity.
 
 Images are points of R^(height × width × channels) with entries in [−1, 1], row by row.
 """
@@ -50,6 +54,9 @@ class AbstractImageKernel(AbstractKernel):
     turn: eqx.AbstractVar[float]
     """Mean angle of R, in radians."""
 
+    refinements: eqx.AbstractVar[int]
+    """Rounds of `refined`."""
+
     over_images: ClassVar[bool] = True
 
     @abc.abstractmethod
@@ -66,8 +73,34 @@ class AbstractImageKernel(AbstractKernel):
         return self.code_dim
 
     def encode(self, images: Points) -> Codes:
-        """Codes of length 1."""
+        """Codes of length 1, by one pass of the encoder."""
         return unit(self.encoder(images))
+
+    def refined(self, images: Points) -> Codes:
+        """Codes e of length 1 with E(D(e)) = E(x), by e ← e + E(x) − E(D(e)).
+
+        A round that does not bring E(D(e)) nearer to E(x) is taken back, and the next goes half as
+        far: on images that no code makes, and before training, the code is no worse than E(x).
+        """
+        aim = self.encode(images)
+        if self.refinements == 0:
+            return aim
+
+        def missing(codes: Codes) -> Codes:
+            return aim - self.encode(self.decode(codes))
+
+        def better(_: Array, known: tuple[Codes, Codes, Array]) -> tuple[Codes, Codes, Array]:
+            codes, gap, least = known
+            trial = unit(codes + gap)
+            left = missing(trial)
+            square = jnp.sum(left**2, axis=-1, keepdims=True)
+            nearer = square < least
+            gap = jnp.where(nearer, left, 0.5 * gap)
+            return jnp.where(nearer, trial, codes), gap, jnp.minimum(square, least)
+
+        gap = missing(aim)
+        start = (aim, gap, jnp.sum(gap**2, axis=-1, keepdims=True))
+        return jax.lax.fori_loop(0, self.refinements, better, start)[0]
 
     def decode(self, codes: Codes) -> Points:
         """Images of codes of length 1."""
@@ -80,7 +113,7 @@ class AbstractImageKernel(AbstractKernel):
 
     def generate(self, images: Points, noise: Noise) -> Points:
         """G(x, ξ), for n pairs; with ξ = 0 a smooth transition."""
-        return self.decode(self.move(self.encode(images), noise))
+        return self.decode(self.move(self.refined(images), noise))
 
     def propose(self, points: Points, noise: Noise) -> Proposal:
         """With the paper's σ² = 0.5; `generate` takes any noise."""

@@ -39,6 +39,7 @@ class ImageMLPKernel(AbstractImageKernel):
             all codes of real images, and rare shapes are drawn too rarely.
         noise_gain: how much the noise counts against the code.
         turn: how far a step without noise goes: the mean angle of the code's rotation.
+        refinements: rounds that make encoder and decoder inverses of each other; see `image`.
     """
 
     encoder_network: Network
@@ -49,6 +50,7 @@ class ImageMLPKernel(AbstractImageKernel):
     code_dim: int = eqx.field(static=True)
     noise_gain: float = eqx.field(static=True)
     turn: float = eqx.field(static=True)
+    refinements: int = eqx.field(static=True)
 
     name = "image-mlp"
     explanation = "images: fully connected encoder and decoder, noise on the code between them"
@@ -62,6 +64,7 @@ class ImageMLPKernel(AbstractImageKernel):
         code_dim: int | None = None,
         noise_gain: float = 4.0,
         turn: float = 0.2,
+        refinements: int = 4,
     ):
         self.shape = checked_shape(shape)
         self.dim = math.prod(self.shape)
@@ -69,6 +72,7 @@ class ImageMLPKernel(AbstractImageKernel):
         if code_dim is None:
             code_dim = 8 if self.dim <= _SMALL_IMAGE else 32
         self.code_dim, self.noise_gain, self.turn = checked_code(code_dim, noise_gain, turn)
+        self.refinements = checks.integer("refinements", refinements, 0)
         generator = numpy_generator(key)
         self.encoder_network = network(
             generator, [self.dim, width, code_dim], _leaky, last_gain=1.0
@@ -84,12 +88,13 @@ class ImageMLPKernel(AbstractImageKernel):
             "code_dim": self.code_dim,
             "noise_gain": self.noise_gain,
             "turn": self.turn,
+            "refinements": self.refinements,
         }
 
     @classmethod
     def from_description(cls, description: dict[str, Any]) -> "ImageMLPKernel":
         shape = checked_shape(description["shape"])
-        return cls(jax.random.key(0), **{**description, "shape": shape})
+        return cls(jax.random.key(0), **{"refinements": 0, **description, "shape": shape})
 
     def encoder(self, images: Points) -> Codes:
         return self.encoder_network(images.T).T

@@ -21,7 +21,7 @@ from salmc_paper.harness.jobs import (
     not_interrupted,
 )
 
-VERSION = 1
+VERSION = 2
 KERNEL = "salmc"
 _CHECKPOINT = "checkpoint.npz"
 
@@ -32,7 +32,7 @@ STRIP_CHAINS, STRIP_STEPS = 10, 50
 SHEET = 100
 
 
-_LATER = {"second_momentum": 0.99, "warmup": 0.0, "clip": 0.0, "patience": 0}
+_LATER = {"second_momentum": 0.99, "warmup": 0.0, "clip": 0.0, "patience": 0, "augmentation": 0.0}
 """Settings that came later, and what was done before: part of a key only where they differ."""
 
 
@@ -44,6 +44,7 @@ def image_training(
     steps: int | None = None,
     size: int | None = None,
     colour: bool | None = None,
+    augmentation: float = 0.0,
     seconds: float,
 ) -> Job:
     """A job that trains a chain over images.
@@ -54,6 +55,7 @@ def image_training(
         seed: of the training.
         steps: fewer or more than the default.
         size, colour: of images from a folder.
+        augmentation: how much images are changed before the critic sees them.
         seconds: about what it takes.
     """
     arguments = {
@@ -63,11 +65,18 @@ def image_training(
         "steps": steps,
         "size": size,
         "colour": colour,
+        "augmentation": augmentation,
     }
     name = f"train AL-MC, {kernel} kernel, on {data}, seed {seed}"
-    settings = ImageSettings().as_dictionary() | ({} if steps is None else {"steps": steps})
+    settings = _settings(arguments).as_dictionary()
     settings = {n: value for n, value in settings.items() if _LATER.get(n, ...) != value}
     return Job("train-images", name, arguments, _train, VERSION, settings=settings, seconds=seconds)
+
+
+def _settings(arguments: dict[str, Any]) -> ImageSettings:
+    usual = ImageSettings()
+    steps = usual.steps if arguments["steps"] is None else arguments["steps"]
+    return usual.replace(steps=steps, augmentation=arguments["augmentation"])
 
 
 def trained(record: Record) -> ImageSampler:
@@ -109,6 +118,19 @@ def run_chain(context: Context, sampler: ImageSampler) -> tuple[np.ndarray, dict
     return drawn, {"draws_per_second": chains * draws / seconds}
 
 
+def parts_of(draws: np.ndarray, count: int) -> list[np.ndarray]:
+    """At least `count` draws, if there are: of all, of the first tenth of each chain, of the last.
+
+    A chain that is stationary has its last draws as near the data as its first.
+    """
+    tenth = max(1, draws.shape[1] // 10)
+    parts = []
+    for part in (draws, draws[:, :tenth], draws[:, -tenth:]):
+        apart = max(1, part.shape[0] * part.shape[1] // count)
+        parts.append(part[:, ::apart].reshape(-1, *draws.shape[2:]))
+    return parts
+
+
 def pictures_of(context: Context, draws: np.ndarray) -> tuple[dict[str, np.ndarray], list[str]]:
     """The strip as an array for the figure, and strip, sheet and film as files."""
     shown = np.ascontiguousarray(draws[:STRIP_CHAINS, :STRIP_STEPS])
@@ -128,7 +150,7 @@ def _train(context: Context) -> Product:
     checkpoint = context.place(_CHECKPOINT)
     options: dict[str, Any] = {
         "kernel": context["kernel"],
-        "steps": context["steps"],
+        "settings": _settings(context.arguments),
         "seed": context["seed"],
         "checkpoint": checkpoint,
         "resume": True,

@@ -3,7 +3,7 @@ import pytest
 
 from salmc.report import style
 from salmc_paper.experiments import faces, mnist
-from salmc_paper.experiments.image_jobs import images_of
+from salmc_paper.experiments.image_jobs import images_of, parts_of
 from salmc_paper.harness.jobs import NotAvailableError, Plan, Record, Results, in_order
 
 COPIES = {
@@ -15,6 +15,8 @@ COPIES = {
     "draws_per_second": 900.0,
     "frechet": 3.0,
     "frechet_floor": 0.5,
+    "frechet_first": 3.25,
+    "frechet_last": 3.5,
 }
 
 
@@ -50,7 +52,7 @@ def test_chains_of_both_settings_share_training_and_classifier():
     # One classifier, and for each kernel one training and two chains.
     assert len(in_order(jobs)) == 1 + 3 * len(mnist.KERNELS)
     full = [job for job in mnist.jobs(Plan()) if job.arguments["part"] == "chain"]
-    assert all(job.arguments["chains"] * job.arguments["draws"] == 10_000 for job in full)
+    assert all(job.arguments["chains"] * job.arguments["draws"] == 100_000 for job in full)
     assert len({job.key for job in [*jobs, *mnist.jobs(Plan())]}) == 2 * len(jobs)
 
 
@@ -58,8 +60,9 @@ def test_words_follow_the_numbers():
     seen = " ".join(mnist.words(mnist_results(1.2, 14.0, [0.1] * 10)))
     assert "99.30 %" in seen
     assert "is seen: the digit changes every 1.2 steps with noise" in seen
-    assert "every 14 steps without, where a chain of 100 draws visits 8 digits" in seen
+    assert "every 14 steps without, where a chain of 1000 draws visits 8 digits" in seen
     assert "even by the measure" in seen
+    assert "3.25 at the chains' beginning and 3.5 at their end" in seen
     assert "not even" not in seen
     other = " ".join(mnist.words(mnist_results(3.0, 2.0, [0.2, 0.0, *[0.1] * 8])))
     assert "is not seen" in other
@@ -99,6 +102,7 @@ def test_faces_are_told_from_their_figures():
     results = faces_results(travel=6.5)
     told = " ".join(faces.words(results))
     assert "is seen: consecutive draws are 6 apart with noise and 0.9 without" in told
+    assert "3.25 at the chains' beginning and 3.5 at their end" in told
     assert "360 training images of faces" in faces.tables(results)[0].note
     with style.look():
         assert len(faces.figure(results).axes) == 2
@@ -123,3 +127,15 @@ def test_missing_folder_is_not_available(tmp_path, monkeypatch):
     arguments = faces.jobs(Plan())[0].needs[0].arguments
     with pytest.raises(NotAvailableError, match="no folder of images called faces"):
         images_of(arguments, "train")
+
+
+def test_the_ends_of_chains_are_told_apart():
+    """Draws that carry their number: parts hold those of all, of the first tenth, of the last."""
+    numbers = np.broadcast_to(
+        np.arange(200, dtype=np.uint8)[None, :, None, None, None], (4, 200, 1, 1, 1)
+    )
+    everything, first, last = parts_of(numbers, 40)
+    assert [len(part) for part in (everything, first, last)] == [40, 40, 40]
+    assert np.ptp(everything) > 150
+    assert first.max() < 20
+    assert last.min() >= 180

@@ -64,18 +64,18 @@ TRAINED = {
         ("mnist", "classifier of MNIST"): "classifier-epochs4-seed0-807750e07e",
         (
             "train-images",
-            "train AL-MC, mlp kernel, on mnist, seed 0",
-        ): "mnist-mlp-seed0-steps20000-603ae1d2f0",
+            "train AL-MC, conv kernel, on mnist, seed 0",
+        ): "mnist-conv-seed0-steps16000-augmentation0.0-93c80e1cbf",
     },
     "faces": {
         (
             "train-images",
             "train AL-MC, conv kernel, on faces, seed 0",
-        ): "faces-conv-seed0-steps3000-size32-colourfalse-407058777f",
+        ): "faces-conv-seed0-steps6000-size32-colourfalse-augmentation1.-1c88457258",
         (
             "faces",
             "chain over faces, ξ ~ N(0, 0.5 I), seed 0",
-        ): "noise0.5-seed0-chains40-draws50-81b8f2f627",
+        ): "noise0.5-seed0-chains40-draws500-fbabf24ffc",
     },
 }
 """The same of trainings with the defaults, and of what rests on them."""

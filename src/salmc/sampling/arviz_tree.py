@@ -97,7 +97,9 @@ def to_inference_data(draws: Draws) -> Any:
             "draws.to_arviz() as it is."
         ) from error
     tree = to_arviz(draws)
-    groups = {name: _by_place(node.to_dataset()) for name, node in tree.children.items()}
+    groups: dict[str, Any] = {
+        name: _by_place(node.to_dataset()) for name, node in tree.children.items()
+    }
     return InferenceData(attrs=dict(tree.attrs), **groups)
 
 

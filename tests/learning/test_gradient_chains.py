@@ -7,8 +7,11 @@ import pytest
 from scipy import stats
 
 import salmc
+from salmc.learning import first_answer
+from salmc.learning import gradient_answer as gradient
 from salmc.learning.gradient_answer import can_follow, gradient_answer, must_follow
 from salmc.progress import SilentReporter
+from salmc.sampling.sampler_uses import UNTRAINED
 
 EFFECTS = 4
 
@@ -24,9 +27,35 @@ def two_modes(x):
     return jnp.logaddexp(-0.5 * jnp.sum((x - 6.0) ** 2), -0.5 * jnp.sum((x + 6.0) ** 2))
 
 
+class Steps(SilentReporter):
+    """How many are left to do."""
+
+    def start(self, description, total):
+        self.left = total
+
+    def advance(self, steps, **figures):
+        self.left -= steps
+
+
 @pytest.fixture(scope="module")
-def answer():
-    return gradient_answer(salmc.Target(funnel, 1 + EFFECTS), None, 0, SilentReporter())
+def reporter():
+    return Steps()
+
+
+@pytest.fixture(scope="module")
+def answer(reporter):
+    return gradient_answer(salmc.Target(funnel, 1 + EFFECTS), None, 0, reporter)
+
+
+def test_a_bar_of_rounds_ends_full(answer, reporter):
+    assert reporter.left == 0
+
+
+def test_nothing_of_it_is_called_trained(answer):
+    assert set(UNTRAINED) == {gradient.METHOD, first_answer.METHOD}
+    assert not answer.sampler.trained
+    assert "train" not in answer.sampler._repr_html_()
+    assert "along the gradient" in answer.sampler._repr_html_()
 
 
 def test_the_scale_of_a_funnel_has_its_own_law(answer):

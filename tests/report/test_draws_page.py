@@ -68,6 +68,7 @@ def test_pictures_of_a_sampler_and_of_particles():
     draws = sampler.sample(chains=4, draws=30, progress=False)
     assert isinstance(draws.plot("rank"), Figure)
     assert "Draws are judged, not kernels" in sampler._repr_html_()
+    assert repr(sampler) == "<Sampler of sal-mc on target: kernel flow, 2 dimensions, exact>"
     moved = salmc.move(salmc.movers.SGLD(target), particles=30, steps=20, seed=0, progress=False)
     assert isinstance(moved.plot("trace"), Figure)
     with pytest.raises(ArgumentError, match="no ranks"):

@@ -81,6 +81,20 @@ def test_the_page_tells_all_and_loads_nothing(tmp_path):
     assert "default-src 'none'" in text
 
 
+def test_where_nothing_was_trained_the_page_speaks_of_no_training(tmp_path):
+    """Chains along the gradient: what moves them, what it took to find that, and the search."""
+    chosen = {"kernel": "mixture", "exact": True, "search_seconds": 12.3}
+    draws = make_draws(settings={**chosen, "training": {"step_size": 0.5, "length": 2}})
+    draws = dataclasses.replace(draws, method="gradient", seen=draws.positions[:, -1])
+    write_run(draws, tmp_path / "out", summary=draws.summary(hunt=False), plots=None)
+    words = Page(render(tmp_path / "out")).words
+    assert "missed by draws" in words
+    assert "after 12.3 s of preparation" in words
+    assert "trajectories along the gradient" in words
+    assert "rain" not in words.replace("constrain", "")
+    assert "kernel mixture" not in words
+
+
 def test_pictures_are_part_of_the_page(tmp_path):
     def plots(draws, folder):
         words = [Illustration(n, n.upper(), "", n, b"light", b"dark") for n in ("draws", "trace")]

@@ -31,6 +31,7 @@ def test_as_many_effective_draws_as_asked_for(draws):
 def test_draws_know_their_sampler_and_cost(draws):
     assert draws.sampler.kernel.exact
     assert draws.settings["effective"] == 4000
+    assert draws.settings["seed"] == 0  # which gives them again, as that of a round does not
     assert draws.settings["evaluations"]["points"] > 4000
     more = draws.sampler.sample(chains=4, draws=50, progress=False)
     assert more.positions.shape == (4, 50, 2)

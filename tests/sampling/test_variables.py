@@ -55,6 +55,26 @@ def test_labels_of_the_wrong_number_are_left_out():
     assert draws.to_arviz().posterior.pair.dims == ("chain", "draw", "side")
 
 
+def test_axes_without_a_name_are_called_as_each_arviz_calls_them():
+    """ArviZ before 1.0 numbers an axis by its place, later ones count those without a name."""
+    az = pytest.importorskip("arviz")
+    if not hasattr(az, "InferenceData"):
+        pytest.skip("ArviZ 1 takes the tree as it is")
+    shape = (2, 3)
+    found = salmc.Target(
+        lambda x: -0.5 * jnp.sum(x**2),
+        2,
+        constrain=lambda x: {"table": jnp.full(shape, x[0]), "one": x, "tau": x[1]},
+    ).labelled(dims={"table": ["row"]}, coords={"row": ["a", "b"]})
+    posterior = salmc.Draws(POSITIONS, None, 1.0, target=found).to_inference_data().posterior
+    data = {"table": np.zeros((30, 8, *shape)), "one": np.zeros((30, 8, 2))}
+    own = az.from_dict(data, dims={"table": ["row"]}, coords={"row": ["a", "b"]}).posterior
+    for name in data:
+        assert posterior[name].dims == own[name].dims
+        for axis in own[name].dims[2:]:
+            assert list(posterior[axis].values) == list(own[axis].values)
+
+
 def test_what_never_changes_is_not_stuck():
     fixed = salmc.Target(
         lambda x: -0.5 * jnp.sum(x**2), 2, constrain=lambda x: {"x": x, "one": jnp.ones(())}

@@ -62,7 +62,7 @@ class Summary:
             lines.append(("bias: change under Metropolis steps", value))
         lines += _of_trial(e)
         if e.missed is not None:
-            lines.append(("bias: found in training, missed by draws", f"{e.missed:.1%}"))
+            lines.append(("bias: found beforehand, missed by draws", f"{e.missed:.1%}"))
         if e.mmd is not None:
             lines.append(("bias: MMD² to exact draws", _with_floor(e.mmd)))
         if e.moments is not None:

@@ -19,6 +19,9 @@ MISMATCH = 0.1
 _NAMED_COORDINATES = 4
 _SAME_SHARE = 0.03
 
+TRAIN = "Train longer (draws.sampler.improve())"
+"""Where a search alone found a sampler, this trains a kernel for it."""
+
 _X64 = (
     'Compute in double precision: jax.config.update("jax_enable_x64", True) before anything else.'
 )
@@ -97,7 +100,7 @@ def consequences(trial: Trial, place: "Placed", exact: bool = False) -> list[str
             f"Draws of {brink.name} end too early: of those near its "
             f"{'lower' if brink.low else 'upper'} end {brink.expected:.0f} belong {side} "
             f"{brink.at:.3g}, and {brink.found} are there (p = {trial.brink_p_value:.0e}). What "
-            "they were learned from had not settled: train longer, or run longer chains."
+            f"was found before them had not settled. {remedy(exact=True)}."
         )
     if trial.stein is not None and trial.stein.p_value < SURPRISING:
         found.append(
@@ -111,7 +114,7 @@ def consequences(trial: Trial, place: "Placed", exact: bool = False) -> list[str
 def remedy(exact: bool) -> str:
     """Of a bias: exact chains have not arrived yet, others never will as they are."""
     if exact:
-        return "Train longer, or run longer chains"
+        return f"{TRAIN}, or run longer chains"
     return "Use a smaller step size or more steps, or a Metropolis step"
 
 
@@ -133,13 +136,13 @@ def orbit_words(test: OrbitTest, exact: bool = False) -> str:
         side = "low" if test.shift > 0.0 else "high"
         return (
             f"Biased: {rest} governs how widely others spread, and too few draws are where it is "
-            f"{side}: a funnel was not followed to its end. Train longer, write the model without "
+            f"{side}: a funnel was not followed to its end. {TRAIN}, write the model without "
             "the funnel (effects in units of their scale), or run longer chains"
         )
     if test.name == "tails" and np.mean(test.ranks > 0.97) < 0.03:
         return (
             "Tails are lacking: the density has mass further out than the draws go, in their own "
-            "directions. Train longer, or use a kernel with heavier tails"
+            f"directions. {TRAIN}, or use a kernel with heavier tails"
         )
     if test.name in ("radius", "tails"):
         away = "too far from" if test.shift > 0 else "too close to"
@@ -196,7 +199,7 @@ def _hunt_problems(hunt: Hunt, place: Placed) -> list[str]:
         else:
             found.append(
                 f"Draws are too dense, or too thin, around {place.words(worst.position)} for the "
-                "mass there, beside those elsewhere. Train longer, or run longer."
+                f"mass there, beside those elsewhere. {TRAIN}, or run longer."
             )
     return found
 

@@ -197,10 +197,10 @@ def _doubts(evidence: Evidence) -> list[str]:
     """What training said against its pool, and what it found where no draw went."""
     found = [told.removeprefix(DOUBT) for told in evidence.warnings if told.startswith(DOUBT)]
     if evidence.missed is not None and evidence.missed > MISSED_SHARE:
-        more_exact = "Train longer, or use exact draws (metropolis=True) and more of them"
+        more_exact = "Use exact draws (metropolis=True), and more of them, or train longer"
         found.append(
-            f"Incomplete: {evidence.missed:.0%} of what was found in training lies where no draw "
-            f"went. {'Train longer, or draw more' if _exact(evidence) else more_exact}."
+            f"Incomplete: {evidence.missed:.0%} of what was found beforehand lies where no draw "
+            f"went. {f'{trial_words.TRAIN}, or draw more' if _exact(evidence) else more_exact}."
         )
     return found
 

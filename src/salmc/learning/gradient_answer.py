@@ -76,7 +76,7 @@ def gradient_answer(
     if known is not None and isinstance(known.target, Unbounded):
         base = Unbounded(known.target.outer, known.target.bounds)
     key = jax.random.key(seed)
-    report.start(f"following the gradient of {target.name}", MOST_ROUNDS)
+    report.start(f"tuning chains on {target.name}", MOST_ROUNDS)
     start = _start(base, known, jax.random.fold_in(key, 0))
     found = GradientChains.begin(base, start, jax.random.fold_in(key, 1), report).run()
     mixed = found.mixed

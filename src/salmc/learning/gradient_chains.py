@@ -136,7 +136,7 @@ class GradientChains:
 
     def run(self) -> Found:
         """Rounds until chains agree, or all of them."""
-        careful, agreed = False, np.inf
+        careful, agreed, told = False, np.inf, 0
         for number, blocks in enumerate(_ROUNDS):
             self.arriving = number < _ARRIVING
             walk = self.walk(blocks)
@@ -148,6 +148,7 @@ class GradientChains:
             before, agreed = agreed, float(np.max(rhat(np.swapaxes(own, 0, 1))))
             diverged = float(np.mean(walk.diverged[half:]))
             self.report.advance(1, r_hat=agreed)
+            told += 1
             white = self._is_white(walk.points[half:])
             settled = number + 1 >= _FEWEST_ROUNDS and agreed < _AGREED and white
             if settled and (diverged <= _MOST_DIVERGED or careful):
@@ -164,6 +165,7 @@ class GradientChains:
         rate = 0.0
         if agreed < _AGREED:
             rate, walk = self.choose_length(walk)
+        self.report.advance(len(_ROUNDS) - told, r_hat=agreed)
         flat = jnp.asarray(walk.points.reshape(-1, self.base.dim))
         cloud = np.asarray(self.whitening.colour(flat))
         values = np.asarray(walk.log_density).reshape(-1)

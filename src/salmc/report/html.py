@@ -15,10 +15,17 @@ from salmc.diagnostics.summary import number
 from salmc.diagnostics.verdict import DISCREPANCY_LIMIT
 from salmc.report import dark, style
 from salmc.report.illustrations import Illustration, Illustrations, read_illustrations
-from salmc.report.run_content import shown_table, target_name, training_seconds, untold_warnings
+from salmc.report.run_content import (
+    preparing_seconds,
+    shown_table,
+    target_name,
+    training_seconds,
+    untold_warnings,
+)
 from salmc.report.templates import templates
 from salmc.sampling.atomic import new_file
 from salmc.sampling.folder import read_json
+from salmc.sampling.sampler_uses import TRAJECTORIES, UNTRAINED
 
 MOST_ROWS = 200
 
@@ -123,7 +130,8 @@ def _facts(settings: dict[str, Any], diagnostics: dict[str, Any]) -> list[str]:
     dim = int(settings.get("dim", 0))
     facts.append(f"{dim:,} dimension{'' if dim == 1 else 's'}")
     if "kernel" in chosen:
-        facts.append(f"kernel {chosen['kernel']}")
+        follows = settings.get("method") == "gradient"
+        facts.append(TRAJECTORIES if follows else f"kernel {chosen['kernel']}")
         facts.append("exact (Metropolis-Hastings)" if chosen.get("exact") else "not exact")
     if "seed" in chosen:
         facts.append(f"seed {chosen['seed']}")
@@ -160,8 +168,9 @@ def _tiles(settings: dict[str, Any], diagnostics: dict[str, Any]) -> list[Tile]:
         tiles.append(Tile("Acceptance", f"{acceptance:.1%}", _ACCEPTANCES.get(kind, kind)))
     seconds = settings.get("seconds")
     if seconds is not None:
-        training = sum(training_seconds(settings).values())
-        more = f"after {training:.3g} s of training" if training else "without compilation"
+        before, kind = preparing_seconds(settings), "training" if training_seconds(settings) else ""
+        told = f"after {before:.3g} s of {kind or 'preparation'}"
+        more = told if before else "without compilation"
         tiles.append(Tile("Time to draw", f"{seconds:.3g} s", more))
     return tiles
 
@@ -183,6 +192,8 @@ def _details(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
     chosen |= settings.get("settings") or {}
     nested = {name: value for name, value in chosen.items() if isinstance(value, dict)}
     groups = {"Settings": {name: chosen[name] for name in chosen if name not in nested}}
+    if settings.get("method") in UNTRAINED and "training" in nested:
+        nested["search"] = nested.pop("training")
     groups |= {name.replace("_", " ").capitalize(): content for name, content in nested.items()}
     return {**groups, "Versions": settings.get("versions") or {}}
 

@@ -64,7 +64,7 @@ def sampler_html(sampler: Sampler) -> str:
     exact = sampler.kernel.exact and sampler.target is not None
     seconds = sum(sampler.seconds.values())
     figures = [
-        ("kernel", f"{sampler.kernel.name}, {sampler.kernel.dim:,} dimensions"),
+        ("moved by", f"{sampler.moved_by}, {sampler.kernel.dim:,} dimensions"),
         ("draws", "exact, by Metropolis-Hastings" if exact else "forward passes, not exact"),
     ]
     if seconds:
@@ -75,7 +75,7 @@ def sampler_html(sampler: Sampler) -> str:
         figures.append(("acceptance at the end of training", f"{acceptance[-1]:.1%}"))
     return _render(
         title=sampler.title,
-        facts=["a trained kernel"],
+        facts=["a trained kernel" if sampler.trained else "found by a search"],
         verdict={
             "mood": "unsure",
             "finding": "Draws are judged, not kernels",

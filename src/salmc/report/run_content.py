@@ -31,6 +31,8 @@ def shown_table(
         compiling = parts.pop("compile", 0.0)
         value = f"{number(sum(parts.values()))} ({number(compiling)})"
         figures.append(("training seconds (and to compile)", value))
+    if (preparing := preparing_seconds(settings)) and not parts:
+        figures.append(("seconds of preparation", number(preparing)))
     return ShownTable(
         [columns[i] for i in kept],
         [[row[i] for i in kept] for row in rows[:most_rows]],
@@ -48,6 +50,12 @@ def untold_warnings(settings: dict[str, Any], diagnostics: dict[str, Any]) -> li
     """Warnings of the run that its verdict does not repeat."""
     told = " ".join((diagnostics.get("verdict") or {}).get("sentences", []))
     return [text for text in settings.get("warnings") or [] if text not in told]
+
+
+def preparing_seconds(settings: dict[str, Any]) -> float:
+    """What search and training took before the first draw; 0 where that is not known."""
+    searched = (settings.get("settings") or {}).get("search_seconds")
+    return float(searched or sum(training_seconds(settings).values()))
 
 
 def training_seconds(settings: dict[str, Any]) -> dict[str, float]:

@@ -109,6 +109,7 @@ def sample(
         counted = {**answer.evaluations, "points": answer.evaluations["points"] + used}
     settings = {
         **draws.settings,
+        "seed": seed,
         "effective": effective,
         "search_seconds": round(searched, 2),
         **({"evaluations": counted} if counted else {}),

@@ -97,8 +97,25 @@ def to_inference_data(draws: Draws) -> Any:
             "draws.to_arviz() as it is."
         ) from error
     tree = to_arviz(draws)
-    groups: dict[str, Any] = {name: node.to_dataset() for name, node in tree.children.items()}
+    groups: dict[str, Any] = {
+        name: _by_place(node.to_dataset()) for name, node in tree.children.items()
+    }
     return InferenceData(attrs=dict(tree.attrs), **groups)
+
+
+def _by_place(group: "xarray.Dataset") -> "xarray.Dataset":
+    """Axes without a name numbered by their place, as ArviZ before 1.0 has them.
+
+    Later ones count such axes alone: beside one named axis `z_dim_0` was `z_dim_1`.
+    """
+    names: dict[Any, str] = {}
+    for name, values in group.data_vars.items():
+        own = [axis for axis in values.dims if axis not in ("chain", "draw")]
+        unnamed = [(axis, str(axis).startswith(f"{name}_dim_")) for axis in own]
+        names |= {
+            axis: f"{name}_dim_{place}" for place, (axis, is_so) in enumerate(unnamed) if is_so
+        }
+    return group.rename(names)
 
 
 def _data_groups(

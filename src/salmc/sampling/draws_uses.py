@@ -98,7 +98,8 @@ class DrawsUses:
         """An `xarray.DataTree` for everything that ArviZ can do.
 
         In the variables, axes and labels of the user's model, with its data, its log likelihood
-        and new data that it predicts, where the target knows of them.
+        and new data that it predicts, where the target knows of them. ArviZ before 1.0 does not
+        take trees: see `to_inference_data`.
         """
         from salmc.sampling.arviz_tree import to_arviz
 

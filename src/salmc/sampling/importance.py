@@ -190,6 +190,6 @@ def too_heavy(shape: float, limit: float) -> str:
     """Why weights cannot be used, in words."""
     return (
         f"Pareto k̂ of the weights is {shape:.2f}, above {limit:.2f}: their tail is so heavy that "
-        "means over them, and errors of these, mean nothing. Train the kernel longer, or use more "
-        "layers."
+        "means over them, and errors of these, mean nothing. Train a kernel longer "
+        "(sampler.improve()), or use more layers."
     )

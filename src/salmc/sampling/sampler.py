@@ -29,7 +29,7 @@ _SEEN_POINTS = 4000
 """Of the pool, for the diagnostics of draws."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Sampler(SamplerUses):
     """A trained kernel that is ready to draw.
 

@@ -11,9 +11,23 @@ if TYPE_CHECKING:
     from salmc.sampling.importance import WeightedDraws
     from salmc.sampling.stream import Streamed
 
+TRAJECTORIES = "trajectories along the gradient"
+UNTRAINED = ("mixture", "gradient")
+"""Methods that search and tune, and train nothing."""
+
 
 class SamplerUses:
     """The methods of `Sampler` beside the chains themselves."""
+
+    @property
+    def trained(self: Any) -> bool:
+        """Whether its kernel was trained; else a search found all that it is made of."""
+        return self.method not in UNTRAINED
+
+    @property
+    def moved_by(self: Any) -> str:
+        """What moves its chains, in words."""
+        return f"kernel {self.kernel.name}" if self.trajectory is None else TRAJECTORIES
 
     def sample_to(self: Any, path: str | Path, **options: Any) -> "Streamed":
         """Draws that exceed memory, to a Zarr folder; see `salmc.sampling.stream.sample_to`."""
@@ -37,6 +51,10 @@ class SamplerUses:
         """A better one, by more training from where this one is; see `salmc.improve`."""
         # Learning is a later stage of the way of the data than this one.
         return importlib.import_module("salmc.learning.improve").improve(self, **options)
+
+    def __repr__(self: Any) -> str:
+        exact = "exact" if self.kernel.exact and self.target is not None else "not exact"
+        return f"<Sampler of {self.title}: {self.moved_by}, {self.kernel.dim} dimensions, {exact}>"
 
     def _repr_html_(self: Any) -> str:
         """For notebooks."""

@@ -48,6 +48,9 @@ SLOW = {
     "without the Jacobian",
     "Gaussian at the mode of a skew density",
     "mean field for correlation 0.9, 5-d",
+    "10 % too narrow, black box",
+    "centred schools with few small τ",
+    "black box",
 }
 """Cases that others resemble."""
 

@@ -25,6 +25,7 @@ NAMES = (
     "a_nice_mc",
     "nuts_references",
     "hard_posteriors",
+    "known_marginals",
     "honesty",
     "first_answer",
     "peers",

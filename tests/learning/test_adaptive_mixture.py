@@ -84,7 +84,9 @@ def test_a_funnel_is_not_taken_for_a_mixture():
     assert not found.settled or found.efficiency < 0.25
 
 
-def test_a_funnel_is_a_mixture_once_it_is_straight():
+def test_a_funnel_is_a_mixture_once_it_is_straight(monkeypatch):
+    some = Effort(particles=256, sweeps=20, rounds=12, repairs=1, climbs=8, hunts=0)
+    monkeypatch.setattr("salmc.learning.first_answer._effort", lambda target: some)
     answer = first_answer(target(funnel, 5))
     assert answer.usable
     assert answer.efficiency > 0.6

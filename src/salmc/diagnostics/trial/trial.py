@@ -246,4 +246,5 @@ def _straight_brinks(
 
 
 def _corrected(p_values: Sequence[float]) -> float:
-    return min(1.0, len(p_values) * min(p_values, default=1.0))
+    """Of the smallest among so many; 1 where nothing was asked."""
+    return min(1.0, len(p_values) * min(p_values)) if p_values else 1.0

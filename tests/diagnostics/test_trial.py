@@ -13,6 +13,7 @@ from salmc.diagnostics.trial.soundness import soundness
 from salmc.diagnostics.trial.stein import stein_tests
 from salmc.diagnostics.trial.symmetries import label_exchanges
 from salmc.diagnostics.trial.tails import does_not_integrate, far_out
+from salmc.diagnostics.trial.trial import put_on_trial
 from salmc.target import Target
 
 NAMES = ("x0", "x1")
@@ -264,3 +265,12 @@ def test_slopes_that_belong_to_the_values(name):
     density = SlopedDensity(function, gradient)
     density._effort = 1.0
     assert slopes_hold(density, points, Frame.of(points)) == holds
+
+
+def test_questions_that_few_draws_are_not_asked_surprise_nobody():
+    target = Target(lambda x: -0.5 * (x**2).sum(), 2)
+    draws = np.random.default_rng(0).normal(size=(60, 2))
+    values = -0.5 * np.sum(draws**2, axis=1)
+    trial = put_on_trial(target, draws, values, 60.0, NAMES, independent=True, search=False)
+    assert trial.brinks == ()
+    assert trial.brink_p_value == 1.0

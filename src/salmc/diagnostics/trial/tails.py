@@ -27,8 +27,9 @@ _DISTANCES = np.array([1e2, 1e3, 1e4, 1e5, 1e6])
 _MARGIN = 0.03
 """How much faster than the power the density has to fall: tails of r^{−d − 0.03} are left."""
 
-_AROUND = 2.0
-"""Width of the cloud from which a density is looked at of which nothing is known."""
+_AROUND, _FURTHER = 2.0, 1e6
+"""Width of the cloud from which a density is looked at of which nothing is known; and so many times
+as far out as from draws, as the target may lie there: towards it a density grows."""
 
 _RAYS, _LINES, _FEW = 64, 12, 6
 _RAY_SHARE, _LINE_SHARE = 0.1, 0.5
@@ -92,7 +93,9 @@ def does_not_integrate(target: AbstractTarget, points: Cloud | None = None) -> s
     points = points[np.isfinite(density.values(points))]
     if len(points) < 8:
         return None
-    tails = far_out(density, points, Frame.of(points), target.names)
+    frame = Frame.of(points)
+    wide = frame._replace(scale=_FURTHER * np.maximum(frame.scale, 1.0 + np.abs(frame.centre)))
+    tails = far_out(density, points, wide, target.names)
     if not tails.improper:
         return None
     how = "grows" if tails.grows else "hardly falls"

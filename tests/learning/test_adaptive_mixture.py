@@ -160,3 +160,16 @@ def test_frugal_effort_is_for_black_boxes():
     box = salmc.Target.from_numpy(lambda points: -0.5 * np.sum(points**2, axis=1), 3)
     assert first_answer(box).evaluations["points"] < 10_000
     assert FRUGAL.each < Effort().each
+
+
+def test_a_mixture_of_one_mode_that_does_not_settle_is_left_where_there_is_another_way():
+    def funnel(x):
+        spread = 0.5 * jnp.sum(x[1:] ** 2) * jnp.exp(-2.0 * x[0])
+        return -0.5 * (x[0] / 1.5) ** 2 - spread - 8 * x[0]
+
+    found = first_answer(salmc.Target(funnel, 9), patient=False)
+    assert not found.usable
+    assert not found.patient
+    # In few dimensions repairs cost little.
+    small = first_answer(salmc.Target(lambda x: -0.5 * jnp.sum(x**2), 2), patient=False)
+    assert small.patient

@@ -10,7 +10,6 @@ from salmc.errors import ArgumentError
 from salmc.kernels import MLPKernel
 from salmc.kernels.layers import Whitening
 from salmc.learning import default_settings, sal_mc
-from salmc.learning.fit import choose_mover
 from salmc.learning.review import lost_points, review
 from salmc.targets import Mog2
 from simple_kernels import Independent, Mirror
@@ -98,14 +97,6 @@ def test_a_target_that_fails_at_the_review_does_not_cost_the_kernel():
     (told,) = review(sampler, points).warnings
     assert told.startswith("The pool could not be checked")
     assert "the telescope is closed" in told
-
-
-def test_the_mover_is_chosen_by_what_the_target_can_do():
-    smooth = salmc.Target(lambda x: -0.5 * (x**2).sum(), dim=200)
-    box = salmc.Target.from_numpy(lambda x: -0.5 * np.sum(x**2, axis=1), dim=200)
-    assert choose_mover(smooth) == "nuts"
-    assert choose_mover(box) == "smc"
-    assert choose_mover(Mog2()) == "smc"
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,15 @@ def test_nowhere_and_no_maximum():
     assert len(find_modes(saddle, jnp.zeros((1, 2))).positions) == 0
 
 
+def test_climbs_that_all_lead_away_are_soon_the_last():
+    """Of 24 that would find nothing new, a third: the density has no maximum, and they go far."""
+    target = salmc.Target(lambda x: -0.5 * jnp.sum(x[1:] ** 2) + x[0], 2)
+    starts = jax.random.normal(jax.random.key(0), (40, 2))
+    found = find_modes(target, starts, 24)
+    assert len(found.positions) == 0
+    assert found.gradients == find_modes(target, starts[:9]).gradients
+
+
 def test_balanced_weights():
     """From all particles in the wide mode; the share errs by √(¼/4000) = 0.008."""
     target = salmc.Target(two_widths, 2)

@@ -185,7 +185,7 @@ def _check(plan: Plan) -> None:
             known = " or ".join(kernels_of(plan.method))
             checks.fail("kernel", f"{known} for {plan.method}", plan.kernel)
     if plan.mover is not None:
-        checks.choice("mover", plan.mover, ("auto", "nuts", *MOVERS))
+        checks.choice("mover", plan.mover, ("auto", "nuts", "trajectories", *MOVERS))
     if plan.steps is not None and "steps" in plan.settings:
         raise ArgumentError("The setting `steps` was given twice, by --steps and by --set.")
     if plan.method == "al-mc":

@@ -13,6 +13,7 @@ from salmc.diagnostics.point_sets import StatisticWithFloor
 from salmc.diagnostics.trial.trial import Trial
 from salmc.diagnostics.verdict import Verdict, judge
 from salmc.json_values import plain
+from salmc.programs import one_thread
 
 _TEXT_ROWS = 30
 """Coordinates shown as text; `rows` and `to_json` have all of them."""
@@ -129,6 +130,7 @@ class Summary:
         return "\n".join([*lines, *self.verdict.sentences])
 
 
+@one_thread
 def summarize(draws: Any, seed: int = 0, hunt: bool = True) -> Summary:
     """Measure draws and judge them.
 

@@ -98,6 +98,7 @@ class Adaptation:
         mixture: the best so far; None before the first round.
         efficiency: its effective draws for each draw.
         settled: whether exact local moves left its cloud where it was.
+        patient: whether a mixture that does not settle is repaired; there may be a better way.
         watch: told the efficiency after each round.
     """
 
@@ -108,6 +109,7 @@ class Adaptation:
     mixture: Mixture | None = None
     efficiency: float = 0.0
     settled: bool = False
+    patient: bool = True
     watch: Callable[[float], None] = lambda efficiency: None
 
     def run(
@@ -142,7 +144,8 @@ class Adaptation:
                     rows = self.archive.resampled(self.generator, _HUNTED)
                     found, hunts = hunt(self.archive.points[rows]), hunts + 1
                 hopeless = repairs > 0 and self.efficiency < _HOPELESS
-                if not self.settled and repairs < self.effort.repairs and not hopeless:
+                may_repair = self.patient and repairs < self.effort.repairs and not hopeless
+                if not self.settled and may_repair:
                     found = fit_mixture(cloud, np.ones(len(cloud)), self.generator)
                     repairs += 1
                 if found is None:

@@ -185,6 +185,8 @@ def _record(content: dict[str, Any]) -> Record:
     for figures in record.history.values():
         require(isinstance(figures, list), "history")
         require(all(isinstance(figure, (int, float)) for figure in figures), "history")
+    require(len(record.trajectory) in (0, 2), "trajectory")
+    require(all(real(number) > 0.0 for number in record.trajectory), "trajectory")
     return record
 
 

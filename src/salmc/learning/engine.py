@@ -51,8 +51,8 @@ class Record:
         best: the best figure so far.
         stale: chunks since then.
         rollbacks, skipped: chunks undone, and updates left out.
-        finished: whether training ended before its last step.
-        courses: how many came to their end.
+        finished, courses: whether training ended before its last step, and how many came to it.
+        trajectory: step size and length that move chains well along the gradient, if known.
     """
 
     history: dict[str, list[float]] = dataclasses.field(default_factory=dict)
@@ -65,6 +65,7 @@ class Record:
     skipped: int = 0
     finished: bool = False
     courses: int = 0
+    trajectory: list[float] = dataclasses.field(default_factory=list)
 
     def add(self, row: dict[str, float], sometimes: dict[str, float | None]) -> None:
         """One chunk more. Every list has the same length; NaN where there was nothing to tell."""

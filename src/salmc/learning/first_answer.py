@@ -42,6 +42,9 @@ _USABLE = 0.25
 _FEW_DIMENSIONS = 4
 """Up to which many draws find narrow modes."""
 
+_SEVERAL_DIMENSIONS = 8
+"""Below which repairs and bends cost little."""
+
 _REPEATS = 24
 """Climbs in a row that find nothing new, after which there is hardly a mode left: of one that a
 sixth of the starts belong to, a chance of 1 in 80."""
@@ -67,12 +70,14 @@ class FirstAnswer(NamedTuple):
         efficiency: its effective draws for each draw.
         usable: whether that is enough, and exact local moves found nothing that it lacks.
         evaluations: what it cost, by kind.
+        patient: whether all was tried that could make it usable.
     """
 
     sampler: Sampler | None
     efficiency: float
     usable: bool
     evaluations: dict[str, int]
+    patient: bool = True
 
 
 def first_answer(
@@ -81,6 +86,7 @@ def first_answer(
     *,
     evaluations: int | None = None,
     report: AbstractReporter | None = None,
+    patient: bool = True,
 ) -> FirstAnswer:
     """Adapt a mixture to a target.
 
@@ -89,6 +95,8 @@ def first_answer(
         seed: the same seed gives the same sampler.
         evaluations: of the density, at most; gradients are not counted among them.
         report: told of each round.
+        patient: if not, a mixture of one mode in more than a few dimensions that does not settle
+            is left at that: no repairs, and nothing straightened.
 
     Raises:
         TargetError: if the density cannot be used at all.
@@ -97,14 +105,15 @@ def first_answer(
     report = SilentReporter() if report is None else report
     evaluator = Evaluator(target.unbounded, evaluations)
     effort = _effort(evaluator.target)
-    found, gradients = _adapted(evaluator, seed, effort, report)
+    patient = patient or target.dim < _SEVERAL_DIMENSIONS
+    found, gradients = _adapted(evaluator, seed, effort, report, patient=patient)
     edges = None if found.mixture is None else _edges(found)
     if edges is not None and evaluator.target.outer is evaluator.target:
         inside = Bounds(*(jnp.asarray(side, dtype=float) for side in edges))
         evaluator.target = Unbounded(evaluator.target, inside)
-        found, more = _adapted(evaluator, seed, effort, report)
+        found, more = _adapted(evaluator, seed, effort, report, patient=patient)
         gradients += more
-    if _may_straighten(found):
+    if found.patient and _may_straighten(found):
         followers, straight = _followers(found)
         if straight is not None:
             plain = evaluator.target
@@ -122,9 +131,9 @@ def first_answer(
         "gradients": gradients,
     }
     if found.mixture is None:
-        return FirstAnswer(None, 0.0, False, counts)
+        return FirstAnswer(None, 0.0, False, counts, found.patient)
     sampler = _bound(evaluator.target, found, seed, counts)
-    return FirstAnswer(sampler, found.efficiency, _is_usable(found), counts)
+    return FirstAnswer(sampler, found.efficiency, _is_usable(found), counts, found.patient)
 
 
 def _is_usable(found: Adaptation) -> bool:
@@ -165,6 +174,8 @@ def _adapted(
     effort: Effort,
     report: AbstractReporter,
     known: np.ndarray | None = None,
+    *,
+    patient: bool = True,
 ) -> tuple[Adaptation, int]:
     """The mixture, from a cloud that is known or from nothing; and how many gradients it took."""
     target, gradients = evaluator.target, 0
@@ -174,6 +185,8 @@ def _adapted(
         nonlocal gradients
         found = find_modes(target, jnp.asarray(starts, dtype=float), _REPEATS)
         gradients += found.gradients
+        # Chains along the gradient do not come from one mode to another: a mixture does.
+        adaptation.patient = patient or len(found.positions) > 1
         if not len(found.positions):
             return None
         masses = np.exp(found.log_masses - found.log_masses[0])

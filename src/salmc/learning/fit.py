@@ -4,7 +4,8 @@ What it decides, and from what:
 
 * where to look: a search for the target's location and scale (`movers.start`);
 * what fills the pool (`mover="auto"`): tempered SMC, which needs values of the density alone;
-  beyond `MANY_DIMENSIONS`, where proposals by differences grow slow, NUTS if there is a gradient;
+  chains along the gradient, if there is one, beyond `MANY_DIMENSIONS`, where proposals by
+  differences grow slow, and where derivatives show funnels; NUTS for data beyond `MANY_DATA`;
 * coordinates: whitened by the pool;
 * size of the network, batch and steps: from the dimension (`learning.settings`);
 * when to stop: at the end of the schedule, or earlier when a figure no longer improves.
@@ -28,6 +29,8 @@ from salmc.kernels.mixture import MixtureKernel
 from salmc.learning.a_nice_mc import a_nice_mc
 from salmc.learning.al_mc import al_mc, checked_samples
 from salmc.learning.first_answer import first_answer
+from salmc.learning.gradient_coordinates import FEWEST_DIMENSIONS
+from salmc.learning.gradient_pool import Trajectories, suits
 from salmc.learning.nice_settings import NICESettings, nice_settings
 from salmc.learning.review import review
 from salmc.learning.sal_mc import sal_mc
@@ -38,8 +41,10 @@ from salmc.learning.settings import (
     PoolSettings,
     default_settings,
 )
+from salmc.movers import TemperedSMC
 from salmc.movers.base import AbstractMover
-from salmc.programs import make_room, target_failures
+from salmc.movers.nuts import NUTS
+from salmc.programs import make_room, one_thread, target_failures
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
@@ -61,6 +66,7 @@ _FEW_EVALUATIONS = {
 """Settings for more than `MANY_DATA`."""
 
 
+@one_thread
 def fit(
     target: AbstractTarget | None = None,
     *,
@@ -140,7 +146,7 @@ def fit(
     if samples is not None:
         checks.fail("samples", 'left out unless method="al-mc"', "samples")
     if isinstance(mover, str) and mover == "auto":
-        mover = choose_mover(target)
+        mover = choose_mover(target, seed)
     chosen = _settings(method, kernel, target.dim, steps, settings)
     if target.size > MANY_DATA and settings is None and method == "sal-mc":
         chosen = chosen.replace(**_FEW_EVALUATIONS | ({} if steps is None else {"steps": steps}))
@@ -200,10 +206,18 @@ def _bound(learned: Sampler, target: AbstractTarget, samples: np.ndarray) -> Sam
     return review(sampler, samples)
 
 
-def choose_mover(target: AbstractTarget) -> str:
-    """The mover that fills the pool when nobody says."""
+def choose_mover(target: AbstractTarget, seed: int = 0, *, follows: bool = True) -> str:
+    """The mover that fills the pool when nobody says.
+
+    Args:
+        target: what it moves to.
+        seed: of the places from which it looks at the target.
+        follows: whether chains along the gradient may be tried.
+    """
     many = target.dim > MANY_DIMENSIONS or target.size > MANY_DATA
-    return "nuts" if many and target.differentiable else "smc"
+    if follows and target.dim >= FEWEST_DIMENSIONS and suits(target, seed):
+        return Trajectories.name
+    return NUTS.name if many and target.differentiable else TemperedSMC.name
 
 
 def default_kernel(method: str) -> str:

@@ -27,6 +27,9 @@ from salmc.target import AbstractTarget, Points
 METHOD = "gradient"
 
 _POOL = 4096
+_MOST_FOR_MIXTURES = 100
+"""Dimensions, beyond which a mixture costs more than chains, and seldom fits."""
+
 _BEST_OF = 16
 """Places for each chain, of which the likeliest are begun from."""
 
@@ -49,24 +52,34 @@ def can_follow(target: AbstractTarget) -> bool:
 
 
 def must_follow(target: AbstractTarget, seed: int) -> bool:
-    """Whether funnels show that no mixture will fit, so that none need be tried."""
+    """Whether many dimensions, or funnels, show that a mixture would be tried in vain."""
     if not can_follow(target):
         return False
     base = target.unbounded
     places = _places(base, jax.random.fold_in(jax.random.key(seed), 0))
     # What is wrong with a density is told here, before anything else is made of it.
-    return check_at(base, places[:_TRIED], required=False) and shows_funnels(base, places)
+    if not check_at(base, places[:_TRIED], required=False):
+        return False
+    return base.dim > _MOST_FOR_MIXTURES or shows_funnels(base, places)
 
 
 def gradient_answer(
     target: AbstractTarget, known: Sampler | None, seed: int, report: AbstractReporter
 ) -> GradientAnswer:
-    """Tune chains to a target.
+    """A sampler of chains that were tuned to a target; see `followed`."""
+    found, mixed = followed(target, known, seed, report)
+    return GradientAnswer(_bound(found, seed), found.rate, mixed)
+
+
+def followed(
+    target: AbstractTarget, known: Sampler | None, seed: int, report: AbstractReporter
+) -> tuple[Found, bool]:
+    """Tune chains to a target; and whether they mix, and lack no mode that a hunt finds.
 
     Args:
         target: differentiable.
         known: of another method, whose pool and bounds are taken over.
-        seed: the same seed gives the same sampler.
+        seed: the same seed gives the same chains.
         report: told of each round.
 
     Raises:
@@ -82,7 +95,7 @@ def gradient_answer(
     mixed = found.mixed
     if mixed and target.dim <= MOST_DIMENSIONS:
         mixed = not len(missed_modes(found.target, found.cloud[:_POOL], seed).shares)
-    return GradientAnswer(_bound(found, seed), found.rate, mixed)
+    return found, mixed
 
 
 def _start(base: AbstractTarget, known: Sampler | None, key: jax.Array) -> Points:

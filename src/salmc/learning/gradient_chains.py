@@ -176,7 +176,7 @@ class GradientChains:
     @property
     def trajectory(self) -> Trajectory:
         steps = int(np.clip(round(self.reach / (0.75 * self.step_size)), 1, _MOST_STEPS))
-        return Trajectory(jnp.asarray(self.step_size, dtype=float), jnp.asarray(steps))
+        return Trajectory.of(self.step_size, steps)
 
     def walk(self, blocks: int, *, adapts: bool = True) -> Walk:
         """Blocks of steps of all chains; the step size follows the acceptance between them."""

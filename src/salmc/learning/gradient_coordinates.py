@@ -23,7 +23,7 @@ _FEWEST, _FEWEST_EACH = 256, 6
 _MOST_NUMBERS = 2**24
 """In all Hessians together."""
 
-_FEWEST_DIMENSIONS = 4
+FEWEST_DIMENSIONS = 4
 """Below which a mixture follows funnels as well."""
 
 
@@ -34,7 +34,7 @@ def shows_funnels(target: AbstractTarget, places: Points) -> bool:
         target: any.
         places: far around it; only the likeliest of them are looked at.
     """
-    if target.dim < _FEWEST_DIMENSIONS or not _looks(target):
+    if target.dim < FEWEST_DIMENSIONS or not _looks(target):
         return False
     values = np.asarray(log_densities(target, places))
     order = np.argsort(-np.where(np.isnan(values), -np.inf, values))

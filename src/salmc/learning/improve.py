@@ -12,11 +12,12 @@ from salmc.learning.pool import Pool
 from salmc.learning.review import inner_pool
 from salmc.learning.sal_mc import sal_mc
 from salmc.learning.settings import default_settings
-from salmc.programs import make_room
+from salmc.programs import make_room, one_thread
 from salmc.progress import AbstractReporter
 from salmc.sampling.sampler import Sampler
 
 
+@one_thread
 def improve(
     sampler: Sampler,
     *,

@@ -25,17 +25,16 @@ from salmc.learning.calibration import calibrated
 from salmc.learning.checkpoint import Checkpoint, Restored
 from salmc.learning.engine import Record, advance_chunk, traced, train
 from salmc.learning.method import AbstractMethod, TrainingState
-from salmc.learning.pool import Pool, fill_pool, straightened, without_edges
+from salmc.learning.pool import Filler, Pool, fill_pool, straightened, without_edges
 from salmc.learning.review import review
 from salmc.learning.settings import LearningSettings, default_settings
 from salmc.learning.transport import require_sinkhorn
 from salmc.learning.worth import Worth
-from salmc.movers.base import AbstractMover
-from salmc.movers.nuts import NUTS
 from salmc.programs import target_failures
-from salmc.progress import AbstractReporter, reporter
+from salmc.progress import AbstractReporter, PartReporter, reporter
 from salmc.sampling.coordinates import arrays_of
 from salmc.sampling.sampler import Sampler
+from salmc.sampling.trajectories import Trajectory
 from salmc.target import AbstractTarget
 
 _CALIBRATION = 3
@@ -75,7 +74,7 @@ class Learner:
         self,
         make: Callable[[Whitening, AbstractTarget], Any],
         begin: Callable[..., Any],
-        mover: AbstractMover | NUTS,
+        mover: Filler,
         details: dict[str, Any],
         *,
         settle: bool = True,
@@ -105,18 +104,22 @@ class Learner:
             return self.finish(method, state, found.record, found.start, details)
         record = Record()
         ahead = compile_ahead(empty, zeros) if settle else None
-        filled = pool or fill_pool(
-            mover.target,
-            self.key(2),
-            settings.pool_size,
-            mover,
-            steps=settings.mover_steps,
-            particles=settings.mover_particles,
-            settle=settle,
-        )
-        target = mover.target
-        if settle and pool is None:
+        with reporter(self.progress) as report:
+            filled = pool or fill_pool(
+                mover.target,
+                self.key(2),
+                settings.pool_size,
+                mover,
+                steps=settings.mover_steps,
+                particles=settings.mover_particles,
+                settle=settle,
+                report=PartReporter(report),
+            )
+        target = mover.target if filled.target is None else filled.target
+        if settle and pool is None and filled.target is None:
             target, filled = straightened(*without_edges(target, filled), self.key(5))
+        if filled.trajectory is not None:
+            record.trajectory = [float(number) for number in jax.tree.leaves(filled.trajectory)]
         record.seconds.update(filled.seconds)
         record.warnings.extend(filled.warnings)
         with record.timed("compile"):
@@ -190,7 +193,12 @@ class Learner:
         )
         if method.target is None:
             return sampler
-        return review(sampler, start)
+        reviewed = review(sampler, start)
+        if not (reviewed.local and record.trajectory):
+            return reviewed
+        # Where the kernel's own proposals leave chains in need of local steps, these are the best.
+        step_size, length = record.trajectory
+        return dataclasses.replace(reviewed, trajectory=Trajectory.of(step_size, int(length)))
 
 
 def compile_ahead(method: AbstractMethod, state: Callable[[], TrainingState]) -> threading.Thread:

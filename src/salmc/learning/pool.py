@@ -27,6 +27,7 @@ from salmc.diagnostics.straightening import find_straight, shows_funnel
 from salmc.diagnostics.trial.funnels import as_wide
 from salmc.errors import TargetError
 from salmc.kernels.layers import Whitening
+from salmc.learning.gradient_pool import Trajectories
 from salmc.learning.hunted import with_missed_modes
 from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
 from salmc.movers import MOVERS, TemperedSMC
@@ -35,10 +36,12 @@ from salmc.movers.base import AbstractMover, check_at, log_densities
 from salmc.movers.climb import balance, can_climb, find_modes
 from salmc.movers.cover import Location, find_cover, find_edges, widened
 from salmc.movers.evolution import settle_down
-from salmc.movers.funnels import through_funnels
+from salmc.movers.funnels import particles_through_funnels
 from salmc.movers.nuts import NUTS
 from salmc.movers.start import find_start, find_support
 from salmc.movers.tempered_smc import MOST_ROUNDS, merge, temper
+from salmc.progress import AbstractReporter, SilentReporter
+from salmc.sampling.trajectories import Trajectory
 from salmc.target import AbstractTarget, Points
 
 _MOST_RUNS = 8
@@ -64,19 +67,28 @@ class Pool(NamedTuple):
     warnings: tuple[str, ...]
     covariance: np.ndarray | None = None
     """A guess at the target's, from elsewhere than the positions."""
+    target: AbstractTarget | None = None
+    """In whose coordinates the positions are, where these are straight already."""
+    trajectory: Trajectory | None = None
+    """Along the gradient, which moves chains there."""
     whitening: Whitening | None = None
     """The coordinates to learn in, where they are given already."""
+
+
+Filler = AbstractMover | NUTS | Trajectories
+"""What fills a pool: a mover that takes steps, or chains that find their own way."""
 
 
 def fill_pool(
     target: AbstractTarget,
     key: PRNGKeyArray,
     size: int,
-    mover: str | AbstractMover | NUTS = "smc",
+    mover: str | Filler = "smc",
     *,
     steps: int = 500,
     particles: int = 1000,
     settle: bool = True,
+    report: AbstractReporter | None = None,
 ) -> Pool:
     """Particles near the target, from values of its log density and what the mover asks for.
 
@@ -89,20 +101,30 @@ def fill_pool(
         particles: at most so many move; exact moves multiply them afterwards. Particle methods
             cost their square.
         settle: multiply and settle by exact moves; if not, the mover moves all `size` particles.
+        report: told of rounds.
 
     Raises:
         TargetError: if the density cannot be used, or the mover leaves no particle where it is
             positive.
     """
-    mover = find_mover(target, mover)
+    mover, clock, covariance = find_mover(target, mover), time.perf_counter(), None
+    if isinstance(mover, Trajectories):
+        found = mover.fill(key, size, report or SilentReporter())
+        if found is not None:
+            points, values, covariance, straight, trajectory = found
+            seconds = {"mover": time.perf_counter() - clock}
+            where = (covariance, straight, trajectory)
+            return Pool(points, values, points, seconds, (), *where)
+        # Chains that began apart stay apart: by tempering, or what is left in many dimensions.
+        other = NUTS if target.dim > MANY_DIMENSIONS else TemperedSMC
+        mover = other(target)
     fills = isinstance(mover, (TemperedSMC, NUTS))
     count = size if fills or not settle else min(size, particles)
     keys = [jax.random.fold_in(key, i) for i in range(4)]
-    clock, covariance = time.perf_counter(), None
     warnings: tuple[str, ...] = ()
     if isinstance(mover, NUTS):
         moved, values, start, warnings, covariance = mover.fill(keys[1], size)
-        seconds: dict[str, float] = {}
+        seconds = {}
     elif isinstance(mover, TemperedSMC):
         moved, values, start, seconds, warnings = _tempered(mover, keys, count)
         clock = time.perf_counter() - seconds["mover"]
@@ -168,14 +190,13 @@ def _in_coordinates(target: Unbounded, pool: Pool) -> tuple[AbstractTarget, Pool
     )
 
 
-def find_mover(target: AbstractTarget, mover: str | AbstractMover | NUTS) -> AbstractMover | NUTS:
+def find_mover(target: AbstractTarget, mover: str | Filler) -> Filler:
     """A mover by its name, with its defaults; or the one given, checked."""
-    if isinstance(mover, str) and mover == NUTS.name:
-        return NUTS(target)
+    fillers = {filler.name: filler for filler in (NUTS, Trajectories)}
     if isinstance(mover, str):
-        made: Any = MOVERS[checks.choice("mover", mover, (*MOVERS, NUTS.name))]
-        return made(target)
-    if not isinstance(mover, (AbstractMover, NUTS)):
+        known: dict[str, Any] = {**MOVERS, **fillers}
+        return known[checks.choice("mover", mover, tuple(known))](target)
+    if not isinstance(mover, (AbstractMover, NUTS, Trajectories)):
         checks.fail("mover", "a name or a mover", mover)
     if mover.target.dim != target.dim:
         given = f"one of dimension {mover.target.dim}"
@@ -219,7 +240,7 @@ def _tempered(
     if target.dim <= MANY_DIMENSIONS and can_climb(target):
         merged = _balanced(target, keys[3], start, *merged)
         if shows_funnel(_shuffled(merged[0])):
-            merged = _through_funnels(target, keys[3], *merged)
+            merged = particles_through_funnels(target, keys[3], *merged)
     seconds["mover"] = time.perf_counter() - clock
     told = (
         f"Tempered SMC reached β = {beta:.3g} of 1 in {MOST_ROUNDS} rounds: the pool may be too "
@@ -245,28 +266,6 @@ def _balanced(
         return points, values
     points, values, _ = balance(target, key, modes, points, values)
     return with_missed_modes(target, key, points, values)
-
-
-def _through_funnels(
-    target: AbstractTarget, key: PRNGKeyArray, points: Points, values: Float[Array, " n"]
-) -> tuple[Points, Float[Array, " n"]]:
-    """With necks of funnels that tempering did not come into."""
-    generator = np.random.default_rng(int(jax.random.bits(key)))
-
-    def settle(points: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        one = jax.random.fold_in(key, int(generator.integers(2**31)))
-        arrays = (jnp.asarray(points, dtype=float), jnp.asarray(values, dtype=float))
-        new, there = settle_down(target, one, *arrays)
-        return np.asarray(new, np.float64), np.asarray(there, np.float64)
-
-    moved = through_funnels(
-        np.asarray(points, np.float64),
-        np.asarray(values, np.float64),
-        lambda where: np.asarray(log_densities(target, jnp.asarray(where, dtype=float))),
-        settle,
-        generator,
-    )
-    return jnp.asarray(moved[0], dtype=float), jnp.asarray(moved[1], dtype=float)
 
 
 def _only_valid(

@@ -83,7 +83,8 @@ def find_modes(target: AbstractTarget, starts: Points, repeats: int | None = Non
         return -float(value), -np.asarray(gradient, np.float64)
 
     for start in np.asarray(starts, np.float64):
-        if known == repeats:
+        # Where the first climbs all lead away, as from a hierarchical model's, the others do too.
+        if known == repeats or (repeats is not None and not found and known > repeats // 3):
             break
         known += 1
         if not np.isfinite(negative(start)[0]):

@@ -6,10 +6,16 @@ and what it spreads goes with it. Tempering by differences ends where the neck b
 
 from collections.abc import Callable
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.trial.funnels import Funnel, as_wide, follow, funnels
+from salmc.movers.base import log_densities
+from salmc.movers.evolution import settle_down
+from salmc.target import AbstractTarget, Points
 
 MOST_TURNS = 24
 _TURNS_BACK = 3
@@ -46,3 +52,25 @@ def through_funnels(
         if len(clouds) == _TURNS_BACK and as_wide(scales, clouds[0], points):
             break
     return points, values
+
+
+def particles_through_funnels(
+    target: AbstractTarget, key: PRNGKeyArray, points: Points, values: Float[Array, " n"]
+) -> tuple[Points, Float[Array, " n"]]:
+    """A target's particles, with the necks that tempering did not come into."""
+    generator = np.random.default_rng(int(jax.random.bits(key)))
+
+    def settle(points: Cloud, values: Numbers) -> tuple[Cloud, Numbers]:
+        one = jax.random.fold_in(key, int(generator.integers(2**31)))
+        arrays = (jnp.asarray(points, dtype=float), jnp.asarray(values, dtype=float))
+        new, there = settle_down(target, one, *arrays)
+        return np.asarray(new, np.float64), np.asarray(there, np.float64)
+
+    moved = through_funnels(
+        np.asarray(points, np.float64),
+        np.asarray(values, np.float64),
+        lambda where: np.asarray(log_densities(target, jnp.asarray(where, dtype=float))),
+        settle,
+        generator,
+    )
+    return jnp.asarray(moved[0], dtype=float), jnp.asarray(moved[1], dtype=float)

@@ -70,9 +70,7 @@ class NUTS(eqx.Module):
         """
         require_blackjax()
         target, keys = self.target, jax.random.split(key, 4)
-        starts = first_location(target).sample(keys[3], CHAINS)
-        check_at(target, starts)
-        modes = find_modes(target, starts[:_CLIMBS])
+        starts, modes = self._modes(keys)
         if len(modes.positions):
             place, scales = modes.positions[0], modes.factors[0]
             filled = self._by_laplace(keys, modes, count)
@@ -97,6 +95,22 @@ class NUTS(eqx.Module):
         guess = modes.factors[0] @ modes.factors[0].T if len(modes.positions) == 1 else None
         began = mean + first @ factor.T
         return Filled(flat, log_densities(target, flat), began, warnings, guess)
+
+    def by_laplace(self, key: PRNGKeyArray, count: int) -> Filled | None:
+        """`count` points by Laplace's Gaussians alone; None where they are not nearly the target.
+
+        Raises:
+            TargetError: if the density cannot be used.
+        """
+        keys = jax.random.split(key, 4)
+        _, modes = self._modes(keys)
+        return self._by_laplace(keys, modes, count) if len(modes.positions) else None
+
+    def _modes(self, keys: Any) -> tuple[Points, Modes]:
+        """Places around the target, and the modes that climbs from some of them find."""
+        starts = first_location(self.target).sample(keys[3], CHAINS)
+        check_at(self.target, starts)
+        return starts, find_modes(self.target, starts[:_CLIMBS])
 
     def _by_laplace(self, keys: Any, modes: Modes, count: int) -> Filled | None:
         """By independence moves alone; None where too few of them are accepted."""

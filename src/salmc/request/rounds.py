@@ -24,8 +24,10 @@ _FEWEST, _FEWEST_DEAR = 128, 40
 """Draws of a chain in the first round: fewer tell too little of its autocorrelation. Where each
 evaluation counts, as few as tell anything."""
 
-STUCK = 0.01
-"""Effective draws for each draw below which chains hardly move, and another way is better."""
+STUCK, SLOW = 0.01, 0.05
+"""Effective draws for each draw below which chains hardly move, and another way is better; and
+below which it is where that way is chains along the gradient, which take less time to prepare than
+a flow."""
 
 _MOST_NUMBERS = 2**28
 """Positions that are kept in memory, 1 GB of them; statistics of them take some more."""
@@ -39,7 +41,7 @@ def draw_rounds(
     seed: int,
     left: int | None,
     report: AbstractReporter,
-    gives_up: bool = False,
+    worst: float = 0.0,
 ) -> tuple[Draws, int]:
     """Rounds of draws, each of which goes on where the last ended; and what they evaluated.
 
@@ -50,7 +52,8 @@ def draw_rounds(
         chains, seed: of the run.
         left: evaluations that may still be made; None for any number.
         report: told of each round.
-        gives_up: whether chains that hardly move are the end of it, as there is another way.
+        worst: effective draws for each draw below which chains are given up, where there is
+            another way.
     """
     parts: list[Draws] = []
     used, found, start = 0, 0.0, None
@@ -77,7 +80,7 @@ def draw_rounds(
         rate = max(found / (chains * (total + count)), 1e-4)
         if found >= effective or part.positions.shape[1] < count:
             break
-        if gives_up and number > 0 and rate < STUCK:
+        if number > 0 and rate < worst:
             break
         start = part.positions[:, -1]
     if not parts:

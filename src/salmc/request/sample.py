@@ -17,13 +17,18 @@ import numpy as np
 from salmc import checks
 from salmc.diagnostics.trial.tails import require_proper
 from salmc.learning.first_answer import FirstAnswer, first_answer
-from salmc.learning.fit import fit
-from salmc.learning.gradient_answer import can_follow, gradient_answer, must_follow
+from salmc.learning.fit import choose_mover, fit
+from salmc.learning.gradient_answer import (
+    GradientAnswer,
+    can_follow,
+    gradient_answer,
+    must_follow,
+)
 from salmc.learning.settings import MANY_DIMENSIONS
 from salmc.learning.worth import effective_rate
-from salmc.programs import make_room
+from salmc.programs import make_room, one_thread
 from salmc.progress import AbstractReporter, PartReporter, reporter
-from salmc.request.rounds import STUCK, draw_rounds, smallest_ess
+from salmc.request.rounds import SLOW, STUCK, draw_rounds, smallest_ess
 from salmc.sampling.draws import Draws
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
@@ -38,6 +43,7 @@ _SEARCH_SHARE = 0.6
 _NO_ANSWER = FirstAnswer(None, 0.0, False, {"points": 0})
 
 
+@one_thread
 def sample(
     target: AbstractTarget,
     effective: int = 10_000,
@@ -91,15 +97,29 @@ def sample(
         if gradient is not None and gradient.mixed:
             answer, sampler, rate = _NO_ANSWER, gradient.sampler, gradient.rate
         else:
-            answer = first_answer(target, seed, evaluations=limit, report=report)
-            follows = can_follow(target) and gradient is None  # not a second time
-            sampler, rate = _chosen(answer, target, effective, evaluations, seed, report, follows)
+            # Not a second time, and never within a budget.
+            follows = gradient is None and evaluations is None and can_follow(target)
+            answer = first_answer(
+                target, seed, evaluations=limit, report=report, patient=not follows
+            )
+            if not (answer.usable or answer.patient):
+                gradient = _followed(answer, target, seed, report)
+                follows = False
+                if not gradient.mixed:
+                    answer = first_answer(target, seed, report=report)
+            if gradient is not None and gradient.mixed:
+                answer, sampler, rate = _NO_ANSWER, gradient.sampler, gradient.rate
+            else:
+                sampler, rate = _chosen(
+                    answer, target, effective, evaluations, seed, report, follows
+                )
         searched = time.perf_counter() - began
         spent = answer.evaluations["points"] if evaluations is not None else 0
         left = None if evaluations is None else evaluations - spent
         first = left is None and sampler is answer.sampler
-        draws, used = draw_rounds(sampler, effective, rate, chains, seed, left, report, first)
-        if first and _is_stuck(draws, effective):
+        worst = 0.0 if not first else SLOW if follows else STUCK
+        draws, used = draw_rounds(sampler, effective, rate, chains, seed, left, report, worst)
+        if first and _is_stuck(draws, effective, worst):
             # p/q of the mixture's own draws saw none of what chains came to: a flow may.
             sampler, rate = _learned(answer, target, effective, seed, report, follows)
             searched = time.perf_counter() - began
@@ -165,13 +185,27 @@ def _learned(
         TargetError: where there is no distribution to learn: that takes a second to see, and what
             follows would look for it for minutes.
     """
-    require_proper(target.unbounded, _seen(answer))
     if follows and (answer.sampler is not None or target.dim > MANY_DIMENSIONS):
-        found = gradient_answer(target, answer.sampler, seed, report)
+        found = _followed(answer, target, seed, report)
         if found.mixed:
             return found.sampler, found.rate
-    sampler = fit(target, seed=seed, effective=effective, progress=report)
+    else:
+        require_proper(target.unbounded, _seen(answer))
+    mover = choose_mover(target, seed, follows=False)  # such chains do not mix, or cannot be had
+    sampler = fit(target, mover=mover, seed=seed, effective=effective, progress=report)
     return sampler, effective_rate(_accepted(sampler))
+
+
+def _followed(
+    answer: FirstAnswer, target: AbstractTarget, seed: int, report: AbstractReporter
+) -> GradientAnswer:
+    """Chains along the gradient, from where a mixture found the target.
+
+    Raises:
+        TargetError: where there is no distribution.
+    """
+    require_proper(target.unbounded, _seen(answer))
+    return gradient_answer(target, answer.sampler, seed, report)
 
 
 def _seen(answer: FirstAnswer) -> np.ndarray | None:
@@ -182,10 +216,10 @@ def _seen(answer: FirstAnswer) -> np.ndarray | None:
     return np.asarray(inner.inward(jnp.asarray(answer.sampler.pool[:_LOOKED_FROM], dtype=float)))
 
 
-def _is_stuck(draws: Draws, effective: int) -> bool:
-    """Whether chains hardly move, and there are too few effective draws."""
+def _is_stuck(draws: Draws, effective: int, worst: float) -> bool:
+    """Whether chains were given up, and there are too few effective draws."""
     found, count = smallest_ess(draws.positions), draws.positions[..., 0].size
-    return found < effective and found < STUCK * count
+    return found < effective and found < worst * count
 
 
 def _accepted(sampler: Sampler) -> float:

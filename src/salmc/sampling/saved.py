@@ -136,8 +136,7 @@ def _trajectory(described: Any) -> Trajectory | None:
         return None
     size = real(described["step_size"])
     require(0.0 < size < np.inf, "step size")
-    length = whole(described["length"], _MOST_GRADIENTS)
-    return Trajectory(jnp.asarray(size, dtype=float), jnp.asarray(length))
+    return Trajectory.of(size, whole(described["length"], _MOST_GRADIENTS))
 
 
 def _described(target: AbstractTarget | None, pool: np.ndarray) -> dict[str, Any]:

@@ -40,6 +40,11 @@ class Trajectory(eqx.Module):
     step_size: Float[Array, ""]
     length: Int[Array, ""]
 
+    @classmethod
+    def of(cls, step_size: float, length: int) -> "Trajectory":
+        """Of plain numbers, as arrays: trajectories of any length share one program."""
+        return cls(jnp.asarray(step_size, dtype=float), jnp.asarray(int(length)))
+
 
 class Ends(NamedTuple):
     """Where moves end."""

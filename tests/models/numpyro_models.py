@@ -67,12 +67,3 @@ def gaussian_process():
     covariance += (noise**2 + 1e-4) * jnp.eye(len(data.TIMES))
     mean = jnp.zeros(len(data.TIMES))
     numpyro.sample("y", dist.MultivariateNormal(mean, covariance), obs=data.CURVE)
-
-
-MODELS = {
-    "schools": (schools, schools_for_nuts),
-    "regression": (regression, regression),
-    "simplex and correlation": (simplex_and_correlation, simplex_and_correlation),
-    "mixture": (mixture, mixture),
-    "gaussian process": (gaussian_process, gaussian_process),
-}

@@ -63,12 +63,3 @@ def gaussian_process():
         process = pm.gp.Marginal(cov_func=height**2 * pm.gp.cov.ExpQuad(1, length))
         process.marginal_likelihood("y", data.TIMES[:, None], data.CURVE, noise, jitter=1e-4)
     return model
-
-
-MODELS = {
-    "schools": (schools, schools_for_nuts),
-    "regression": (regression, regression),
-    "simplex and correlation": (simplex_and_correlation, simplex_and_correlation),
-    "mixture": (mixture, mixture),
-    "gaussian process": (gaussian_process, gaussian_process),
-}

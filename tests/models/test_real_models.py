@@ -1,6 +1,6 @@
 """Models that people have: densities and variables are the library's own, in every one of them.
 
-`test_against_nuts` samples the same models; this is quick.
+`test_against_nuts` samples the same models, for minutes each; this takes seconds for each of them.
 """
 
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ import numpyro_models  # noqa: E402
 import pymc_models  # noqa: E402
 from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 NAMES = ("schools", "regression", "simplex_and_correlation", "mixture", "gaussian_process")
 POINTS = 3
 

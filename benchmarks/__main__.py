@@ -28,6 +28,7 @@ NAMES = (
     "known_marginals",
     "honesty",
     "first_answer",
+    "evidence",
     "peers",
 )
 QUICK = ("peers",)

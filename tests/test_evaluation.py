@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
 
@@ -13,7 +14,8 @@ import pytest
 
 from black_boxes import deadly, failing, of_many, of_one, slow
 from salmc.errors import ArgumentError, TargetError
-from salmc.evaluation import PART_SECONDS, Evaluation, workers_of
+from salmc.evaluation import PART_SECONDS, Evaluation
+from salmc.pools import workers_of
 from salmc.target import Target
 
 POINTS = np.random.default_rng(0).normal(size=(40, 2))
@@ -60,6 +62,18 @@ def test_a_killed_worker_changes_nothing():
         assert evaluate.executor is not pool
         assert evaluate.count == 42
         evaluate.executor.shutdown()
+
+
+def test_a_killed_worker_of_multiprocessing_changes_nothing():
+    """Such a pool replaces the worker and never answers for what it had: no hang, no miscount."""
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        evaluate = Evaluation(slow, vectorized=False, executor=pool)
+        evaluate(POINTS[:2])
+        timer = threading.Timer(0.15, os.kill, (pool._pool[0].pid, signal.SIGKILL))
+        timer.start()
+        np.testing.assert_allclose(evaluate(POINTS), VALUES)
+        timer.join()
+        assert evaluate.count == 42
 
 
 def test_points_that_kill_their_workers_end_in_a_sentence():
@@ -125,25 +139,44 @@ def test_dask_with_two_workers_and_one_of_them_killed():
 
 
 @pytest.mark.slow
-def test_rays_own_pool():
+def test_ray_with_two_workers_and_one_of_them_killed():
     ray = pytest.importorskip("ray")
     from ray.util.multiprocessing import Pool
 
+    def waits(x):  # Ray sends functions that its workers cannot import, too
+        time.sleep(0.02)
+        return -0.5 * float(x @ x)
+
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
-        # Ray sends functions that its workers cannot import, too.
-        evaluate = Evaluation(lambda x: -0.5 * float(x @ x), vectorized=False, executor=Pool(2))
+        pool = Pool(2)
+        evaluate = Evaluation(waits, vectorized=False, executor=pool)
         assert workers_of(evaluate.executor) == 2
         np.testing.assert_allclose(evaluate(POINTS), VALUES)
+        victim = pool.apply(os.getpid)
+        timer = threading.Timer(0.1, os.kill, (victim, signal.SIGKILL))
+        timer.start()
+        np.testing.assert_allclose(evaluate(POINTS), VALUES)
+        timer.join()
+        assert evaluate.executor is not pool
+        assert evaluate.count == 80
     finally:
         ray.shutdown()
 
 
 @pytest.mark.slow
-def test_a_fit_on_a_pool_is_the_fit_without_one():
+def test_a_fit_on_a_pool_is_the_fit_without_one(monkeypatch):
+    """A worker is killed by its id in the middle: draws and the count are the same all the same."""
     import salmc
+    from salmc import target_sources
 
-    draws = []
+    made, draws = [], []
+
+    def noted(*arguments, **options):
+        made.append(Evaluation(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(target_sources, "Evaluation", noted)
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         pool.submit(of_one, POINTS[0]).result()
         victim = next(iter(pool._processes))
@@ -154,4 +187,7 @@ def test_a_fit_on_a_pool_is_the_fit_without_one():
             small = {"steps": 30, "batch": 32, "pool_size": 128}
             sampler = salmc.fit(target, settings=small, seed=0, progress=False)
             draws.append(sampler.sample(chains=4, draws=50, progress=False))
+    assert made[1].executor is not pool  # it was noticed
+    made[1].executor.shutdown()
+    assert made[0].count == made[1].count > 1000
     np.testing.assert_array_equal(draws[0].positions, draws[1].positions)

@@ -76,7 +76,7 @@ def failure(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if not lines:
         return type(error).__name__
-    return re.sub(r"^(salmc\.errors\.)?TargetError: ", "", lines[-1])
+    return re.sub(r"^(salmc\.errors\.)?(Target|Output)Error: ", "", lines[-1])
 
 
 def nothing_left(sentence: str, error: Exception) -> BaseException:

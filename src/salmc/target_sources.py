@@ -46,6 +46,7 @@ class TargetSources:
         *,
         vectorized: bool = True,
         executor: Any = None,
+        keep: Any = None,
         **options: Any,
     ) -> Any:
         """A black box: a NumPy function without a gradient.
@@ -57,9 +58,13 @@ class TargetSources:
             vectorized: False for a function of one point (dim,), as emcee takes it.
             executor: a pool that shares the points of a batch among its workers: anything that
                 speaks `concurrent.futures`, or has `apply_async`; see `salmc.evaluation`.
+            keep: a file in which every value is kept as soon as it is here, for functions that take
+                seconds. A run that was ended goes on where it was when it is started again.
             options: as for `Target`, such as `bounds`.
         """
-        evaluate = Evaluation(log_prob, vectorized=vectorized, executor=executor)
+        evaluate = Evaluation(
+            log_prob, vectorized=vectorized, executor=executor, keep=keep, dim=dim
+        )
         refusal = no_gradient("jax.grad", options.get("name", "target"))
         function = black_box(evaluate, dim, refusal)
         return cls(function, dim, **{**options, "differentiable": False})

@@ -26,7 +26,7 @@ def sampler_of(target, scale):
     return salmc.Sampler(kernel, target, whitening, np.ones((1, dim)))
 
 
-@pytest.fixture(scope="module", params=[2, 10])
+@pytest.fixture(scope="module", params=[2, 10, 25])
 def case(request):
     target = gaussian(request.param, shift=3.0)
     truth = 0.5 * request.param * math.log(2 * math.pi) + 3.0
@@ -91,6 +91,21 @@ def test_weights_are_right():
     assert again.positions.shape == (1, 2000, 2)
     assert np.all(np.abs(again.positions[0].mean(axis=0) - weighted.mean()) < 0.1)
     assert again.to_arviz().posterior.x.shape == (1, 2000, 2)
+
+
+def test_means_are_of_the_users_variables():
+    """log τ ~ N(1, 1) by its exponential: E τ = e^1.5, with a standard error of a few percent."""
+    target = salmc.Target(
+        lambda x: -0.5 * jnp.sum((x - 1.0) ** 2),
+        2,
+        constrain=lambda x: {"tau": jnp.exp(x[0]), "both": jnp.stack([x[1], -x[1]])},
+    )
+    weighted = sampler_of(target, 1.4).importance_sample(4000)
+    assert weighted.names == ("tau", "both[0]", "both[1]")
+    error = math.sqrt(math.exp(3.0) * (math.e - 1.0) * 2.0 / weighted.effective)
+    assert weighted.mean()[0] == pytest.approx(math.exp(1.5), abs=4 * error)
+    assert weighted.mean()[1:] == pytest.approx([1.0, -1.0], abs=0.1)
+    assert weighted.sd()[1:] == pytest.approx([1.0, 1.0], abs=0.1)
 
 
 def test_equal_weights_and_zero_ones():

@@ -58,7 +58,7 @@ def test_labels_of_the_wrong_number_are_left_out():
 def test_axes_without_a_name_are_called_as_each_arviz_calls_them():
     """ArviZ before 1.0 numbers an axis by its place, later ones count those without a name."""
     az = pytest.importorskip("arviz")
-    if not hasattr(az, "InferenceData"):
+    if not az.__version__.startswith("0."):
         pytest.skip("ArviZ 1 takes the tree as it is")
     shape = (2, 3)
     found = salmc.Target(

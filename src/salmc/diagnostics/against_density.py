@@ -1,6 +1,5 @@
 """Draws against the unnormalised density: figures of bias to show, and the trial that decides."""
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,12 +75,7 @@ def against_density(
     size = int(np.clip(worth, FEWEST_POINTS, DISCREPANCY_POINTS))
     chosen = generator.permutation(spaced(len(points), size, generator))
     figures = _figures(inner, points[chosen], values[chosen], trial, seed)
-    outward = None if inner.outer is inner else functools.partial(_outward, inner)
-    return {"trial": trial, "outward": outward, **figures}
-
-
-def _outward(inner: AbstractTarget, position: np.ndarray) -> np.ndarray:
-    return np.asarray(inner.outward(jnp.asarray(position, dtype=float), jnp.zeros(()))[0])
+    return {"trial": trial, **figures}
 
 
 def _inward(inner: AbstractTarget, sample: Cloud, values: Numbers) -> tuple[Cloud, Numbers]:

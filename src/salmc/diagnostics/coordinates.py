@@ -51,8 +51,7 @@ def variables_of(
 ) -> tuple[Coordinate, ...]:
     """Lines for the user's variables, where they are not the coordinates themselves."""
     chains = np.asarray(shown.values, np.float64)[:, -min(kept, shown.values.shape[1]) :]
-    points = chains[:, -1] if particles else chains.reshape(-1, chains.shape[2])
-    rows = coordinates_of(shown.names, chains, points[finite], particles)
+    rows = coordinates_of(shown.names, chains, shown.flat(kept, particles)[finite], particles)
     # What is the same at every draw, as a diagonal of ones, has nothing to mix.
     return tuple(
         Coordinate(row.name, row.mean, row.sd, row.low, row.high) if fixed else row

@@ -4,7 +4,6 @@
 """
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, Literal
 
 import jax
@@ -31,6 +30,7 @@ from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.invariance import InvarianceTest
 from salmc.diagnostics.mmd import median_bandwidth, mmd_floor, mmd_squared
 from salmc.diagnostics.point_sets import StatisticWithFloor, safe_scale, subset
+from salmc.diagnostics.spoken import Spoken
 from salmc.diagnostics.trial.repeats import repeated_share
 from salmc.diagnostics.trial.trial import Trial
 from salmc.diagnostics.truth_errors import ModeWeights, MomentErrors, mode_weights, moment_errors
@@ -81,11 +81,11 @@ class Evidence:
     """Share of what the warm-up found that no draw went near; see `missed_share`."""
     trial: Trial | None = None
     """What the density itself says of the draws."""
-    outward: Callable[[np.ndarray], np.ndarray] | None = None
-    """From the trial's coordinates to the user's, where they differ."""
+    spoken: Spoken | None = None
+    """How what it says is told in the user's variables."""
     repeated: float = 0.0
-    arrival: Arrival | None = None
     """Share of the draws that are copies of others."""
+    arrival: Arrival | None = None
     distinct_particles: int | None = None
     """Particles that differ by more than 1e-3 of the spread; None for chains."""
 
@@ -130,15 +130,15 @@ def measure(draws: Any, seed: int = 0, hunt: bool = True) -> Evidence:
     sample, sample_values = points[finite], values[finite]
     inner = coordinates_of(draws.names, chains, sample, particles)
     coordinates, inner_figures = inner, dict[str, Any]()
-    shown = getattr(draws, "shown", None)
-    if shown is not None and not shown.own:
-        coordinates = variables_of(shown, finite, chains.shape[1], particles)
-        inner_figures = {"inner_rhat": worst_rhat(inner), "inner_ess": smallest_ess_of(inner)}
-    elif shown is not None:
+    shown = draws.shown
+    if shown.own:
         coordinates = tuple(
             dataclasses.replace(row, name=name)
             for row, name in zip(inner, shown.names, strict=True)
         )
+    else:
+        coordinates = variables_of(shown, finite, chains.shape[1], particles)
+        inner_figures = {"inner_rhat": worst_rhat(inner), "inner_ess": smallest_ess_of(inner)}
     bulk = [row.ess_bulk for row in coordinates if row.ess_bulk is not None]
     bulk += [row.ess_bulk for row in inner if row.ess_bulk is not None]
     # NaN: a coordinate that never moves is worth nothing.
@@ -181,13 +181,21 @@ def measure(draws: Any, seed: int = 0, hunt: bool = True) -> Evidence:
     if draws.target is None:
         figure = gradient_free_ksd_squared(sample[chosen], sample_values[chosen], seed=seed)
         return dataclasses.replace(evidence, ksd=figure, ksd_kind="gradient-free, own reference")
+    spoken = Spoken.of(
+        draws.target.unbounded,
+        sample,
+        draws.names,
+        shown,
+        sample if shown.own else shown.flat(chains.shape[1], particles)[finite],
+        draws.numbers_at,
+    )
     try:
         found = against_density.against_density(
             draws.target,
             sample,
             sample_values,
             effective,
-            draws.names,
+            spoken.coordinates,
             seen=seen,
             particles=particles,
             hunt=hunt,
@@ -198,7 +206,7 @@ def measure(draws: Any, seed: int = 0, hunt: bool = True) -> Evidence:
         told = f"The target failed when the draws were compared with it: {failure(error)}"
         return dataclasses.replace(evidence, warnings=(*evidence.warnings, told))
     found |= _against_truth(draws.target, chains, sample, sample[chosen], particles, seed)
-    return dataclasses.replace(evidence, **found)
+    return dataclasses.replace(evidence, spoken=spoken, **found)
 
 
 def distinct_points(points: np.ndarray) -> int:

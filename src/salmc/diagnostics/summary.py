@@ -10,6 +10,7 @@ import numpy as np
 from salmc import checks
 from salmc.diagnostics.evidence import Evidence, measure
 from salmc.diagnostics.point_sets import StatisticWithFloor
+from salmc.diagnostics.spoken import Spoken
 from salmc.diagnostics.trial.trial import Trial
 from salmc.diagnostics.verdict import Verdict, judge
 from salmc.json_values import plain
@@ -87,8 +88,8 @@ class Summary:
         """A dictionary of JSON values only; NaN and infinity become None."""
         e = self.evidence
         content = {field.name: getattr(e, field.name) for field in dataclasses.fields(e)}
-        content.pop("outward")
-        content["trial"] = None if e.trial is None else _trial_values(e.trial)
+        content.pop("spoken")
+        content["trial"] = None if e.trial is None else _trial_values(e.trial, e.spoken)
         content["coordinates"] = [dataclasses.asdict(row) for row in e.coordinates]
         for name in ("ksd", "mmd", "moments", "modes"):
             content[name] = None if content[name] is None else content[name]._asdict()
@@ -175,7 +176,7 @@ def _of_trial(evidence: Evidence) -> list[tuple[str, str]]:
     return lines
 
 
-def _trial_values(trial: Trial) -> dict[str, Any]:
+def _trial_values(trial: Trial, spoken: Spoken | None) -> dict[str, Any]:
     values = {
         name: getattr(trial, name)
         for name in ("points", "effort", "orbit_p_value", "brink_p_value", "evaluations")
@@ -185,8 +186,13 @@ def _trial_values(trial: Trial) -> dict[str, Any]:
     if trial.worst_orbit is not None:
         values["worst_orbit"] = trial.worst_orbit.name
     if trial.worst_brink is not None:
-        values["worst_brink"] = trial.worst_brink._asdict()
+        brink = trial.worst_brink
+        values["worst_brink"] = (brink if spoken is None else spoken.end(brink))._asdict()
     values["hunt"] = None if trial.hunt is None else dataclasses.asdict(trial.hunt)
+    if trial.hunt is not None and spoken is not None:
+        for kind in ("missed", "wrong_weights"):
+            for told, mode in zip(values["hunt"][kind], getattr(trial.hunt, kind), strict=True):
+                told["place"] = spoken.named(mode.position)
     return values
 
 

@@ -1,10 +1,9 @@
 """What a trial found, in words: the cause first, its consequences only where no cause is known."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from salmc.diagnostics.hunt import Hunt, Mode
+from salmc.diagnostics.spoken import Spoken
 from salmc.diagnostics.trial.orbits import OrbitTest
 from salmc.diagnostics.trial.trial import SURPRISING, Trial
 
@@ -16,7 +15,6 @@ SINGLE_ERROR = 0.3
 
 LOST_SHARE = 0.01
 MISMATCH = 0.1
-_NAMED_COORDINATES = 4
 _SAME_SHARE = 0.03
 
 TRAIN = "Train longer (draws.sampler.improve())"
@@ -70,17 +68,17 @@ def _where(improper: str) -> str:
     return "in all directions" if improper == "everywhere" else improper
 
 
-def consequences(trial: Trial, place: "Placed", exact: bool = False) -> list[str]:
+def consequences(trial: Trial, spoken: Spoken, exact: bool = False) -> list[str]:
     """What is wrong with the draws; what to do about it depends on whether they are exact."""
     # A mode by its place says more than any test that it fails.
-    found = [] if trial.hunt is None else _hunt_problems(trial.hunt, place)
+    found = [] if trial.hunt is None else _hunt_problems(trial.hunt, spoken)
     exchange = trial.worst_exchange
     told = trial.hunt is not None and (trial.hunt.missed or trial.hunt.wrong_weights)
     if exchange is not None and trial.exchange_p_value < SURPRISING and not told:
         found.append(
-            f"Weights are off: around {place.words(exchange.position)} are {exchange.times:.2g} "
+            f"Weights are off: around {spoken.place(exchange.position)} are {exchange.times:.2g} "
             f"times as many draws as belong there, beside those around "
-            f"{place.words(exchange.beside)} (p = {trial.exchange_p_value:.0e}). Run longer, or "
+            f"{spoken.place(exchange.beside)} (p = {trial.exchange_p_value:.0e}). Run longer, or "
             "use a method that moves between modes."
         )
     sound = trial.sound
@@ -93,8 +91,8 @@ def consequences(trial: Trial, place: "Placed", exact: bool = False) -> list[str
     worst = trial.worst_orbit
     if worst is not None and trial.orbit_p_value < SURPRISING:
         found.append(f"{orbit_words(worst, exact)} (p = {trial.orbit_p_value:.0e}).")
-    brink = trial.worst_brink
-    if brink is not None and trial.brink_p_value < SURPRISING:
+    if trial.worst_brink is not None and trial.brink_p_value < SURPRISING:
+        brink = spoken.end(trial.worst_brink)
         side = "below" if brink.low else "above"
         found.append(
             f"Draws of {brink.name} end too early: of those near its "
@@ -163,29 +161,13 @@ def orbit_words(test: OrbitTest, exact: bool = False) -> str:
     return f"Biased: {where} is {how}. {remedy(exact)}"
 
 
-class Placed:
-    """Names coordinates, and gives places as the user knows them."""
-
-    def __init__(
-        self, names: tuple[str, ...], outward: Callable[[np.ndarray], np.ndarray] | None = None
-    ):
-        self._names, self._outward = names, outward
-
-    def words(self, position: np.ndarray) -> str:
-        """The first few coordinates of a place."""
-        values = position if self._outward is None else self._outward(position)
-        pairs = list(zip(self._names, values, strict=True))
-        shown = ", ".join(f"{name} = {value:.3g}" for name, value in pairs[:_NAMED_COORDINATES])
-        return f"({shown}{', …' if len(pairs) > _NAMED_COORDINATES else ''})"
-
-
-def _hunt_problems(hunt: Hunt, place: Placed) -> list[str]:
+def _hunt_problems(hunt: Hunt, spoken: Spoken) -> list[str]:
     found = []
     if hunt.missed:
         others = len(hunt.missed) - 1
         more = "" if not others else f" {others} more {'was' if others == 1 else 'were'} found."
         found.append(
-            f"A mode is missing: {_belongs(hunt.missed[0], place)}, and "
+            f"A mode is missing: {_belongs(hunt.missed[0], spoken)}, and "
             f"{_share(hunt.missed[0].drawn)} of the draws.{more} Pass its place as `start`, start "
             "wider, or use a method that moves between modes."
         )
@@ -193,19 +175,19 @@ def _hunt_problems(hunt: Hunt, place: Placed) -> list[str]:
         worst = hunt.wrong_weights[0]
         if abs(worst.share - worst.drawn) > _SAME_SHARE:
             found.append(
-                f"Weights are off: {_belongs(worst, place)}, and {_share(worst.drawn)} of the "
+                f"Weights are off: {_belongs(worst, spoken)}, and {_share(worst.drawn)} of the "
                 "draws. Run longer, or use a method that moves between modes."
             )
         else:
             found.append(
-                f"Draws are too dense, or too thin, around {place.words(worst.position)} for the "
+                f"Draws are too dense, or too thin, around {spoken.place(worst.position)} for the "
                 f"mass there, beside those elsewhere. {TRAIN}, or run longer."
             )
     return found
 
 
-def _belongs(mode: Mode, place: Placed) -> str:
-    return f"around {place.words(mode.position)} lies about {_share(mode.share)} of all mass"
+def _belongs(mode: Mode, spoken: Spoken) -> str:
+    return f"around {spoken.place(mode.position)} lies about {_share(mode.share)} of all mass"
 
 
 def _share(share: float) -> str:

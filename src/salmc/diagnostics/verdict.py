@@ -183,7 +183,8 @@ def _discrepancy(evidence: Evidence) -> list[str]:
     found = trial_words.causes(trial)
     if found:
         return found
-    found = trial_words.consequences(trial, _places(evidence), _exact(evidence))
+    if evidence.spoken is not None:
+        found = trial_words.consequences(trial, evidence.spoken, _exact(evidence))
     if _changed(evidence) and test is not None and test.largest_spread_ratio <= COLLAPSE_SPREAD:
         found.append(
             f"Biased: a few exact Metropolis steps changed the sample by {test.effect:.2f} "
@@ -292,7 +293,3 @@ def _notes(evidence: Evidence) -> list[str]:
             "no chains."
         )
     return sentences if evidence.trial is None else [*sentences, *trial_words.notes(evidence.trial)]
-
-
-def _places(evidence: Evidence) -> trial_words.Placed:
-    return trial_words.Placed(evidence.names, evidence.outward)

@@ -46,11 +46,19 @@ def vector(values: Mapping[str, Any]) -> tuple[Any, Any]:
     return flat, unravel
 
 
-def coordinate_names(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """For the unconstrained coordinates, in the order of `vector`."""
+def coordinate_names(
+    values: Mapping[str, Any], called: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """For the unconstrained coordinates, in the order of `vector`.
+
+    Args:
+        values: of the unconstrained variables, by name.
+        called: of their names, what people call the variable.
+    """
     names: list[str] = []
-    for name in sorted(values):
-        indices = np.ndindex(np.shape(values[name]))
+    for key in sorted(values):
+        name = key if called is None else called[key]
+        indices = np.ndindex(np.shape(values[key]))
         names += [f"{name}[{', '.join(map(str, i))}]" if i else name for i in indices]
     return tuple(names)
 

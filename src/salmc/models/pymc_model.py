@@ -57,6 +57,8 @@ def from_pymc(model: Any) -> Target:
         )
     initial = model.initial_point()
     unconstrained = {variable.name: initial[variable.name] for variable in model.value_vars}
+    # τ, and not τ_log__, which is PyMC's own affair.
+    called = {value.name: variable.name for variable, value in model.rvs_to_values.items()}
     _, unravel = vector(unconstrained)
     shown = get_default_varnames(model.unobserved_value_vars, include_transformed=False)
     translate = _Translation(model, name, list(unconstrained), unravel)
@@ -74,7 +76,7 @@ def from_pymc(model: Any) -> Target:
         log_density,
         sum(int(np.size(value)) for value in unconstrained.values()),
         name=name,
-        names=coordinate_names(unconstrained),
+        names=coordinate_names(unconstrained, called),
         constrain=constrain,
         start=_prior(model, list(unconstrained)),
         annotations=_annotations(model, translate),

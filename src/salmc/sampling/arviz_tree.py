@@ -89,18 +89,22 @@ def to_inference_data(draws: Draws) -> Any:
     Raises:
         MissingPackageError: if ArviZ is not there, or is one that takes `to_arviz()` as it is.
     """
+    wanted = (
+        "An InferenceData needs ArviZ before 1.0, which is not installed here; ArviZ 1 takes "
+        "draws.to_arviz() as it is."
+    )
     try:
-        from arviz import InferenceData
+        import arviz
     except ImportError as error:
-        raise MissingPackageError(
-            "An InferenceData needs ArviZ before 1.0, which is not installed here; ArviZ 1 takes "
-            "draws.to_arviz() as it is."
-        ) from error
+        raise MissingPackageError(wanted) from error
+    # Later ones still have the name, of something else.
+    if not arviz.__version__.startswith("0."):
+        raise MissingPackageError(wanted)
     tree = to_arviz(draws)
     groups: dict[str, Any] = {
         name: _by_place(node.to_dataset()) for name, node in tree.children.items()
     }
-    return InferenceData(attrs=dict(tree.attrs), **groups)
+    return arviz.InferenceData(attrs=dict(tree.attrs), **groups)
 
 
 def _by_place(group: "xarray.Dataset") -> "xarray.Dataset":

@@ -109,6 +109,13 @@ class Draws(DrawsUses):
 
         return shown_of(self, self.variables)
 
+    def numbers_at(self, points: np.ndarray) -> np.ndarray:
+        """(n, number): what is shown, at other points (n, dim) of the target."""
+        there = dataclasses.replace(
+            self, positions=np.asarray(points)[None], log_density=None, accepted=None, steps=None
+        )
+        return there.shown.values[0]
+
     def chains(self) -> np.ndarray:
         """(chain, draw, dim) with the burn-in left out."""
         return self.positions[:, int(self.burn_in * self.positions.shape[1]) :]

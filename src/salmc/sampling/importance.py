@@ -42,7 +42,7 @@ class WeightedDraws:
     """Independent draws with weights, for those who prefer weights to a chain.
 
     Attributes:
-        positions: (n, dim), the user's coordinates.
+        positions: (n, dim), in the target's coordinates.
         log_weights: (n,), Pareto-smoothed; their exponentials sum to 1.
         pareto_k: the shape of the weights' tail.
         effective: 1/Σ w², what the draws are worth.
@@ -62,13 +62,22 @@ class WeightedDraws:
         """(n,), with the sum 1."""
         return np.exp(self.log_weights)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the user's numbers, such as `tau` and `theta[Choate]`."""
+        return self.proposals.shown.names
+
     def mean(self) -> np.ndarray:
-        """(dim,): Σ w x."""
-        return self.weights @ self.positions
+        """(number,): Σ w x of each of the user's numbers, in the order of `names`."""
+        return self.weights @ self._numbers
 
     def sd(self) -> np.ndarray:
-        """(dim,): √(Σ w (x − mean)²)."""
-        return np.sqrt(self.weights @ (self.positions - self.mean()) ** 2)
+        """(number,): √(Σ w (x − mean)²)."""
+        return np.sqrt(self.weights @ (self._numbers - self.mean()) ** 2)
+
+    @property
+    def _numbers(self) -> np.ndarray:
+        return np.asarray(self.proposals.shown.values[0], np.float64)
 
     def resample(self, n: int | None = None, seed: int = 0) -> Draws:
         """Draws without weights: one chain of n of the points, drawn by their weights."""
@@ -93,7 +102,8 @@ def importance_sample(sampler: Sampler, n: int, seed: int) -> WeightedDraws:
     found = propose(sampler, n, seed)
     log_weights, shape = smoothed(found.log_ratio)
     limit = limit_of(n)
-    warnings = () if shape <= limit else (too_heavy(shape, limit),)
+    remedy = "sampler.improve().importance_sample()"
+    warnings = () if shape <= limit else (too_heavy(shape, limit, remedy),)
     target = None if sampler.target is None else sampler.target.outer
     proposals = Draws(
         found.positions[None],
@@ -186,10 +196,9 @@ def _proposed(
     return points, target.log_densities(points), log_q[0] + whitening.log_determinant
 
 
-def too_heavy(shape: float, limit: float) -> str:
-    """Why weights cannot be used, in words."""
+def too_heavy(shape: float, limit: float, remedy: str) -> str:
+    """Why weights cannot be used, in words, and what to call for a kernel that is trained."""
     return (
         f"Pareto k̂ of the weights is {shape:.2f}, above {limit:.2f}: their tail is so heavy that "
-        "means over them, and errors of these, mean nothing. Train a kernel longer "
-        "(sampler.improve()), or use more layers."
+        f"means over them, and errors of these, mean nothing. Train a kernel for them: {remedy}."
     )

@@ -65,7 +65,8 @@ def log_evidence(draws: Draws, sampler: Sampler, n: int, seed: int) -> LogEviden
     exact = bool(draws.settings.get("exact")) and draws.kind == "chains"
     method = "bridge" if exact else "importance"
     if not shape <= limit:
-        sentence = f"No evidence: {too_heavy(shape, limit)}"
+        remedy = "draws.log_evidence(sampler=draws.sampler.improve())"
+        sentence = f"No evidence: {too_heavy(shape, limit, remedy)}"
         return LogEvidence(math.nan, math.nan, shape, method, False, sentence)
     if exact:
         value, error = _bridge(_ratios_of_chains(draws, sampler), found.log_ratio)

@@ -52,6 +52,13 @@ class Shown(NamedTuple):
     """Whether the numbers are the coordinates of the draws, in their order: then the target's
     density and known truth are about them."""
 
+    def flat(self, kept: int, particles: bool) -> np.ndarray:
+        """(n, number) of the points that stand for the target: the last steps, or the last one."""
+        values = np.asarray(self.values, np.float64)
+        if particles:
+            return values[:, -1]
+        return values[:, -min(kept, values.shape[1]) :].reshape(-1, values.shape[2])
+
     def moving(self) -> "Shown":
         """Without what never changes, unless there is nothing else."""
         kept = ~self.fixed if np.any(~self.fixed) else np.ones_like(self.fixed)

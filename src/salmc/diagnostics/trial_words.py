@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from salmc.diagnostics.hunt import Hunt, Mode
+from salmc.diagnostics.trial.exchanges import Exchange
 from salmc.diagnostics.trial.orbits import OrbitTest
 from salmc.diagnostics.trial.trial import SURPRISING, Trial
 
@@ -78,10 +79,9 @@ def consequences(trial: Trial, place: "Placed", exact: bool = False) -> list[str
     told = trial.hunt is not None and (trial.hunt.missed or trial.hunt.wrong_weights)
     if exchange is not None and trial.exchange_p_value < SURPRISING and not told:
         found.append(
-            f"Weights are off: around {place.words(exchange.position)} are {exchange.times:.2g} "
-            f"times as many draws as belong there, beside those around "
-            f"{place.words(exchange.beside)} (p = {trial.exchange_p_value:.0e}). Run longer, or "
-            "use a method that moves between modes."
+            f"Weights are off: {_exchange_words(exchange, place)} "
+            f"(p = {trial.exchange_p_value:.0e}). Run longer, or use a method that moves between "
+            "modes."
         )
     sound = trial.sound
     allowed = max(MISMATCH, 5.0 * np.nan_to_num(sound.single_error))
@@ -109,6 +109,17 @@ def consequences(trial: Trial, place: "Placed", exact: bool = False) -> list[str
             f"(p = {trial.stein.p_value:.0e}). {remedy(exact)}."
         )
     return found
+
+
+def _exchange_words(exchange: Exchange, place: "Placed") -> str:
+    if exchange.outward:
+        much = "much" if exchange.times > 1.0 else "little"
+        return f"modes far from {place.words(exchange.position)} have too {much}, beside near ones"
+    other = "the other modes" if exchange.beside is None else place.words(exchange.beside)
+    return (
+        f"around {place.words(exchange.position)} are {exchange.times:.2g} times as many draws as "
+        f"belong there, beside those around {other}"
+    )
 
 
 def remedy(exact: bool) -> str:
@@ -147,7 +158,7 @@ def orbit_words(test: OrbitTest, exact: bool = False) -> str:
     if test.name in ("radius", "tails"):
         away = "too far from" if test.shift > 0 else "too close to"
         return f"Biased: draws lie {away} their centre. {remedy(exact)}"
-    if test.name in ("between draws", "any long line") or kind == "long":
+    if test.name == "any long line" or kind in ("between", "long"):
         return (
             "Biased: places further off are likelier than the draws in number say, or less likely. "
             "Modes have wrong weights, or the spread is off. Run longer"

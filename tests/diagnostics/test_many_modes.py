@@ -97,7 +97,7 @@ def test_clusters_lead_from_mode_to_mode(share, least, most):
     """6,000 draws tell 0.3 to 0.006."""
     points = funnel_draws(np.random.default_rng(3), share)
     frame, density = Frame.of(points), NumpyDensity(funnels, 8)
-    first = next(cluster_shifts(points, frame, np.random.default_rng(0)))
+    first = next(cluster_shifts(points, frame))
     step = np.abs(first.points[:, 1] - first.points[:, 0])
     np.testing.assert_allclose(step[:, 1:], 12.0, atol=0.5)
     values = density.values(first.points.reshape(-1, 8)).reshape(first.points.shape[:2])

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from salmc import checks
 from salmc.diagnostics.evidence import Evidence, measure
@@ -138,7 +139,10 @@ def summarize(draws: Any, seed: int = 0, hunt: bool = True) -> Summary:
         hunt: whether to look for modes that the draws lack, which takes up to a few seconds.
     """
     checks.integer("seed", seed, 0)
-    evidence = measure(draws, seed, hunt)
+    # Its matrices are small: several threads of BLAS would spend more on waiting for each other
+    # than on them.
+    with threadpool_limits(limits=1, user_api="blas"):
+        evidence = measure(draws, seed, hunt)
     return Summary(evidence, judge(evidence))
 
 

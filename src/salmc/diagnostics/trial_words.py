@@ -91,7 +91,10 @@ def consequences(trial: Trial, place: "Placed", exact: bool = False) -> list[str
             f"{sound.mismatch:.2g} (standard deviation). They were made for another density."
         )
     worst = trial.worst_orbit
-    if worst is not None and trial.orbit_p_value < SURPRISING:
+    by_scores = trial.stein is not None and trial.stein.p_value < SURPRISING
+    # What scores have seen is no missing mode, which they are blind to.
+    spoken = worst is not None and not (worst.is_of_modes and by_scores)
+    if worst is not None and spoken and trial.orbit_p_value < SURPRISING:
         found.append(f"{orbit_words(worst, exact)} (p = {trial.orbit_p_value:.0e}).")
     brink = trial.worst_brink
     if brink is not None and trial.brink_p_value < SURPRISING:

@@ -1,4 +1,4 @@
-"""From cluster to cluster: the shifts that lead from one group of draws to another.
+"""From cluster to cluster: the ways that lead from one group of draws to another.
 
 Modes are told apart by ellipsoids around their tops (`hunt.masses`), which for funnels hold next to
 nothing: their tops are in the neck. Draws themselves show where they gather. Two means (Lloyd 1982)
@@ -6,6 +6,8 @@ divide them, and divide each of the two parts again; the way between the middles
 shift along which a draw has an image of about its own likelihood, if they are modes of one shape.
 Where they are none, the shift is one like any other, and a test along it as exact.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +17,15 @@ from salmc.diagnostics.trial.frame import Frame
 _ROUNDS, _FEWEST, _HELD = 12, 40, 4.0
 
 
-def cluster_steps(points: Cloud, frame: Frame) -> list[np.ndarray]:
+class Way(NamedTuple):
+    """Between the middles of two parts."""
+
+    middle: np.ndarray
+    """Halfway."""
+    step: np.ndarray
+
+
+def cluster_ways(points: Cloud, frame: Frame) -> list[Way]:
     """Between the two parts of some draws, and between the parts of each of them."""
     units = np.clip((points - frame.centre) / frame.scale, -_HELD, _HELD)
     parts = _two_parts(units)
@@ -26,10 +36,15 @@ def cluster_steps(points: Cloud, frame: Frame) -> list[np.ndarray]:
         inner = _two_parts(units[rows])
         if inner is not None:
             pairs.append((points[rows][inner], points[rows][~inner]))
-    steps = [np.median(one, axis=0) - np.median(other, axis=0) for one, other in pairs]
     # Which of two parts is the first means nothing: the same way for all who ask.
-    along = np.random.default_rng(0).normal(size=frame.dim)
-    return [step if step / frame.scale @ along > 0.0 else -step for step in steps]
+    along = np.random.default_rng(0).normal(size=frame.dim) / frame.scale
+    found = []
+    for pair in pairs:
+        one, other = (np.median(part, axis=0) for part in pair)
+        step = one - other
+        if np.any(step != 0.0):
+            found.append(Way(0.5 * (one + other), step if step @ along > 0.0 else -step))
+    return found
 
 
 def _two_parts(units: Cloud) -> np.ndarray | None:

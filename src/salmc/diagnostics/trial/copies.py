@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from salmc.diagnostics.point_sets import Cloud
-from salmc.diagnostics.trial.clusters import cluster_steps
+from salmc.diagnostics.trial.clusters import Way, cluster_ways
 from salmc.diagnostics.trial.frame import Frame
 
 COPIES = 12
@@ -48,15 +48,30 @@ def pair_shifts(points: Cloud, size: int, generator: np.random.Generator) -> Cop
     return Copies("between draws", moved, np.zeros(count), place)
 
 
-def cluster_shifts(points: Cloud, frame: Frame, generator: np.random.Generator) -> Iterator[Copies]:
-    """Copies shifted from cluster to cluster; each half of the draws tells where those are that
-    the other half is shifted between."""
+def cluster_shifts(points: Cloud, frame: Frame) -> Iterator[Copies]:
+    """Draws and their images in the neighbouring cluster; each half of the draws tells where those
+    are that the other half is shifted between.
+
+    With t the place along the way from one middle (−½) to the other (½), t ↦ t + 1 below 0 and
+    t ↦ t − 1 above is its own inverse where |t| < 1. One step and no further: far out single
+    precision, and double too, may make up density.
+    """
     half = len(points) // 2
     halves = points[:half], points[half : 2 * half]
-    steps = [cluster_steps(one, frame) for one in halves]
-    for number, (first, second) in enumerate(zip(*steps, strict=False)):
-        each = np.repeat([second, first], half, axis=0)
-        yield shifts(f"between clusters {number}", points[: 2 * half], each, generator)
+    ways = [cluster_ways(one, frame) for one in halves]
+    for number, both in enumerate(zip(*ways, strict=False)):
+        pairs = [_neighbours(*pair, frame) for pair in zip(halves, both[::-1], strict=True)]
+        moved, place = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        yield Copies(f"between clusters {number}", moved, np.zeros(2), place)
+
+
+def _neighbours(points: Cloud, way: Way, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+    units = way.step / frame.scale**2
+    along = (points - way.middle) @ units / (way.step @ units)
+    inside = np.abs(along) < 1.0
+    points, place = points[inside], (along[inside] >= 0.0).astype(int)
+    times = np.arange(2) - place[:, None]
+    return points[:, None] + times[:, :, None] * way.step, place
 
 
 def scalings(

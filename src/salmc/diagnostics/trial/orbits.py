@@ -76,6 +76,11 @@ class OrbitTest:
     p_value: float
 
     @property
+    def is_of_modes(self) -> bool:
+        """Whether copies are in other modes, if there are any: under symmetries, and clusters."""
+        return self.name.startswith(("mirror", "flip", "exchange", "between clusters"))
+
+    @property
     def shift(self) -> float:
         """Mean rank − ½, at most ½: positive if draws lie too far along the line, or out."""
         return float(np.mean(self.ranks) - 0.5)
@@ -181,7 +186,7 @@ def _all_copies(
         length = length / np.sqrt(dim)
         yield shifts(kind, chosen, length * directions, generator)
     yield pair_shifts(points, min(density.share_of(_PAIRS, 60), len(points) // 3), generator)
-    yield from cluster_shifts(points[: density.share_of(_FAR, 60)], frame, generator)
+    yield from cluster_shifts(points[: density.share_of(_FAR, 60)], frame)
     fine = 1.0 + 0.8 / np.sqrt(2.0 * dim)
     yield scalings("radius", some(_RADII), frame.centre, fine, COPIES, generator)
     yield scalings("tails", some(_FAR), frame.centre, _FAR_GROWTH, _FAR_COPIES, generator)

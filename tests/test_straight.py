@@ -49,6 +49,8 @@ def test_the_form_that_people_write_is_found():
     np.testing.assert_allclose(found.shifts[0], 0.0, atol=1e-3)
     straight = np.asarray(found.inward(jnp.asarray(cloud(1), dtype=float)))
     assert not shows_funnel(straight)
+    assert found.moves.tolist() == [False, False, *[True] * GROUPS]
+    assert found.governs.tolist() == [True, True, *[False] * GROUPS]
     away = (straight[:, 2:] - straight[:, [1]]) / 20.0
     np.testing.assert_allclose(np.std(away, axis=0), 1.0, rtol=0.1)
 

@@ -83,6 +83,21 @@ class Straight(eqx.Module):
         ]
         return cls(*map(jnp.asarray, joined))
 
+    @property
+    def moves(self) -> Bool[np.ndarray, " dim"]:
+        """Which coordinates are others in y than in x."""
+        powers, bends = np.asarray(self.powers), np.asarray(self.bends)
+        return np.any(powers != 0.0, axis=0) | np.any(bends != 0.0, axis=(0, 2))
+
+    @property
+    def governs(self) -> Bool[np.ndarray, " dim"]:
+        """Which coordinates others go with: scales, parts of centres, what bends."""
+        found = np.zeros(self.powers.shape[1], bool)
+        found[np.asarray(self.scales)] = True
+        for each in (self.weights, self.bends, self.further):
+            found |= np.any(np.asarray(each) != 0.0, axis=(0, 1))
+        return found
+
     def outward(self, y: Float[Array, "*n dim"]) -> tuple[Array, Array, Bool[Array, "*n"]]:
         """x, log |∂x/∂y|, and whether rounding left enough of y in x."""
 

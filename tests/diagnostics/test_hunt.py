@@ -6,6 +6,7 @@ import pytest
 
 from salmc.diagnostics.hunt import hunt
 from salmc.diagnostics.hunt.climbs import climb
+from salmc.diagnostics.hunt.comparison import draws_for_mass
 from salmc.diagnostics.hunt.masses import mode_factor, region
 from salmc.diagnostics.hunt.tempering import tempered_particles
 from salmc.diagnostics.trial.frame import Frame
@@ -95,3 +96,23 @@ def test_many_dimensions_are_left_alone():
     found = hunt(host(lambda x: -0.5 * jnp.sum(x**2), 300), points, Frame.of(points), ["x"] * 300)
     assert not found.weighed
     assert found.climbs == 0
+
+
+def test_a_peak_that_no_weighing_met_is_counted_on_neither_side():
+    """N(0, I) inside N(0, 20² I) in six dimensions: of the points that weigh an ellipsoid as wide
+    as the wide one none meets the narrow one, which has a 20⁶-th of its volume and half the draws.
+    n draws go with the mass 2 (2π)³; were the narrow one's counted, twice as many would seem to.
+    """
+    generator = np.random.default_rng(0)
+
+    def log_density(x):
+        squares = jnp.sum(x**2)
+        return jnp.logaddexp(-0.5 * squares, -squares / 800.0 - 6.0 * jnp.log(20.0))
+
+    density, narrow = host(log_density, 6), generator.random((4000, 1)) < 0.5
+    points = np.where(narrow, 1.0, 20.0) * generator.normal(size=(4000, 6))
+    wide = region(density, np.full(6, 8.0), 20.0 * np.eye(6), generator)
+    values, frame = density.values(points), Frame.of(points)
+    rate, error = draws_for_mass(density, points, values, frame, [wide] * 9, generator)
+    assert error < 0.1
+    assert rate == pytest.approx(np.log(4000 / (2.0 * (2.0 * np.pi) ** 3)), abs=0.25)

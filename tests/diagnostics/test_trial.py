@@ -101,6 +101,24 @@ def test_orbits_see_mirrors_and_tails():
     assert p_value < 1e-6
 
 
+def test_a_ridge_that_is_too_short_is_seen_along_its_axis():
+    """Held to 0.01 across, no coordinate can move: 15 % too short shows along main axes alone."""
+    turn = np.array([[1.0, 1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
+    points = np.random.default_rng(3).normal(size=(8000, 2)) * [0.01, 0.85] @ turn
+
+    def ridge(x):
+        return normal(x @ turn.T / [0.01, 1.0])
+
+    density, frame = NumpyDensity(ridge), Frame.of(points)
+    found = {
+        test.name: test.p_value
+        for test in orbit_tests(density, points, frame, NAMES, alone=True)
+        if test.name.partition(" ")[0] in ("line", "axis")
+    }
+    assert found.pop("axis 0") < 1e-5
+    assert min(found.values()) > 1e-3
+
+
 def test_a_brink_is_seen():
     points = np.random.default_rng(2).normal(size=(8000, 2))
     points = points[points[:, 1] > -1.8]
@@ -195,6 +213,11 @@ def test_repeats_are_counted_and_rejections_are_not():
     assert repeated_share(stays) == 0.0
     assert repeated_share(np.concatenate([chains, chains[:1]])) == pytest.approx(0.4)
     assert repeated_share(np.tile(chains, (1, 2, 1))) == 1.0
+    # Four decimals of a few thousand numbers meet by chance; eighty numbers, or halves, do not.
+    many = np.random.default_rng(0).normal(size=(2, 3000, 1))
+    assert repeated_share(np.round(many, 4)) == 0.0
+    assert repeated_share(np.round(many, 4)[:, np.arange(3000) % 40]) > 0.3
+    assert repeated_share(np.round(2.0 * many) / 2.0) > 0.9
     # Numbers this coarse meet by chance.
     assert repeated_share(np.round(chains[:, :, :1], 1).astype(np.float32) + 1e6) == 0.0
 

@@ -7,6 +7,7 @@ all of them are here once, and few of them take a second. The wrong ones name th
 import pytest
 
 from benchmarks.honesty import RIGHT, WRONG, make
+from benchmarks.honesty_traps import TRAP_RIGHT, TRAP_WRONG
 from salmc.diagnostics import against_density
 from salmc.diagnostics.trial import host
 
@@ -54,6 +55,17 @@ SLOW = {
 }
 """Cases that others resemble."""
 
+TELLING = {
+    "four decimals, 1-d",
+    "narrow in wide",
+    "comb 10 % too narrow, black box",
+    "two far funnels, 0.35 : 0.65 for 0.3 : 0.7",
+    "a square without a quarter, an arm too thin",
+}
+"""Traps of which each has led to a test of its own in the verdict."""
+
+SLOW |= {*TRAP_RIGHT, *TRAP_WRONG} - TELLING
+
 CAUSES = {
     "one of two modes, black box": "A mode is missing: around (x0 = -5",
     "five of six modes": "A mode is missing: around (x0 = 2.5, x1 = -4.33",
@@ -68,6 +80,11 @@ CAUSES = {
     "valley cut short": "end too early",
     "funnel with a thin neck": "too few draws are where it is low",
     "centred schools with few small τ": "Biased: x1 governs how widely others spread",
+    "one of seven modes 20 % overweight": "Weights are off",
+    "comb 10 % too narrow, black box": "Weights are off: modes far from",
+    "two far funnels, 0.35 : 0.65 for 0.3 : 0.7": "Modes have wrong weights",
+    "half Cauchy cut at its 98 %": "Draws of x0 end too early",
+    "one of twenty 15 % too narrow, black box": "x0, given all other coordinates, is too narrow",
     "copied chain": "copies of others",
     "tiled draws": "copies of others",
     "flat tails": "This density does not integrate",
@@ -83,7 +100,7 @@ CAUSES = {
 def less_effort(monkeypatch, request):
     """A part of what users get: what is seen with it is seen with all. What takes it all
     is a needle, and what few draws would not tell."""
-    whole = ("narrow mode", "direction of 30", "a table", "black box]")
+    whole = ("narrow mode", "direction of 30", "a table", "black box]", *TRAP_RIGHT, *TRAP_WRONG)
     if not any(name in request.node.name for name in whole):
         monkeypatch.setattr(host, "MOST_EFFORT", 0.4)
     monkeypatch.setattr(against_density, "DISCREPANCY_POINTS", 500)

@@ -15,8 +15,8 @@ from scipy import stats
 
 _FIRST, _LAST = 0.1, 0.5
 _FEWEST_CHAINS, _FEWEST_DRAWS = 4, 50
-_MOST_DRAWS = 2000
-"""Of each chain that are looked at."""
+_MOST_DRAWS, _OF_EACH = 16_000, 200
+"""Looked at in all, and of each chain at least: a shift that matters shows in far fewer."""
 
 LEVEL = 1e-4
 LEAST_SHIFT = 0.3
@@ -48,7 +48,7 @@ def arrival(chains: Float[np.ndarray, "chain draw dim"]) -> Arrival | None:
     count, draws, dim = chains.shape
     if count < _FEWEST_CHAINS or draws < _FEWEST_DRAWS or not np.all(np.isfinite(chains)):
         return None
-    chains = chains[:, :: -(-draws // _MOST_DRAWS)]
+    chains = chains[:, :: -(-draws // max(_MOST_DRAWS // count, _OF_EACH))]
     draws = chains.shape[1]
     ranks = stats.rankdata(chains.reshape(-1, dim), axis=0)
     normal = stats.norm.ppf((ranks - 0.375) / (len(ranks) + 0.25)).reshape(chains.shape)

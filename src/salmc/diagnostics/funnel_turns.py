@@ -44,12 +44,14 @@ def with_turns(cloud: Units, funnel: Funnel) -> Funnel:
     slopes = _slopes(cloud.units, funnel, known)
     powers, further = funnel.powers.copy(), funnel.further.copy()
     weights, turns, anchors = funnel.weights.copy(), funnel.turns.copy(), funnel.anchors.copy()
-    for i, member in enumerate(funnel.members):
+    # What each effect costs as it is, in log variance; of all at once.
+    costs = np.log(np.var(funnel.away(cloud.units), axis=0))
+    costs += 2.0 * np.mean(funnel.growth(cloud.units)[0], axis=0)
+    for i in range(len(funnel.members)):
         first = np.zeros(len(known))
         first[0] = funnel.powers[i]
-        found = _best(
-            cloud, funnel, i, int(member), known, _directions(cloud, known, first, slopes[:, i])
-        )
+        tried = _directions(cloud, known, first, slopes[:, i])
+        found = _best(cloud, funnel, i, float(costs[i]) - _WORTH, known, tried)
         if found is None:
             continue
         direction, turns[i], weights[:, i], anchors[i] = found
@@ -93,25 +95,25 @@ def _best(
     cloud: Units,
     funnel: Funnel,
     i: int,
-    member: int,
+    least: float,
     known: np.ndarray,
     directions: list[np.ndarray],
 ) -> tuple[np.ndarray, float, np.ndarray, float] | None:
-    """Direction, turn, centre and anchor of an effect; None where it gains nothing."""
-    effect, rest = cloud.units[:, member], with_one(cloud.units[:, funnel.rest])
+    """Direction, turn, centre and anchor of an effect; None where it costs no less than `least`."""
+    effect = cloud.units[:, funnel.members[i]]
+    rest = with_one(cloud.units[:, funnel.rest])
     given = rest @ funnel.weights[:, i]
-    least = float(np.log(np.var(funnel.away(cloud.units)[:, i]))) - _WORTH
-    least += 2.0 * float(np.mean(funnel.growth(cloud.units)[0][:, i]))
     best = None
+    grown = [_grown(cloud, known, direction) for direction in directions]
     tried = [
-        (_cost(_grown(cloud, known, direction), turn, given[:, None], effect)[0], number, turn)
-        for number, direction in enumerate(directions)
-        for turn in _turns(_grown(cloud, known, direction))
+        (_cost(growth, turn, given[:, None], effect)[0], number, turn)
+        for number, growth in enumerate(grown)
+        for turn in _turns(growth)
     ]
     for _, number, turn in sorted(tried)[:_FINALISTS]:
         direction = directions[number]
         for centre in (given[:, None], rest):
-            cost, solved = _cost(_grown(cloud, known, direction), turn, centre, effect)
+            cost, solved = _cost(grown[number], turn, centre, effect)
             if cost < least:
                 weights = funnel.weights[:, i] if centre.shape[1] == 1 else solved[: rest.shape[1]]
                 anchor = solved[-1] if turn != NEVER else 0.0

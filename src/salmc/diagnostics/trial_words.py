@@ -4,6 +4,7 @@ import numpy as np
 
 from salmc.diagnostics.hunt import Hunt, Mode
 from salmc.diagnostics.spoken import Spoken
+from salmc.diagnostics.trial.exchanges import Exchange
 from salmc.diagnostics.trial.orbits import OrbitTest
 from salmc.diagnostics.trial.trial import SURPRISING, Trial
 
@@ -76,10 +77,9 @@ def consequences(trial: Trial, spoken: Spoken, exact: bool = False) -> list[str]
     told = trial.hunt is not None and (trial.hunt.missed or trial.hunt.wrong_weights)
     if exchange is not None and trial.exchange_p_value < SURPRISING and not told:
         found.append(
-            f"Weights are off: around {spoken.place(exchange.position)} are {exchange.times:.2g} "
-            f"times as many draws as belong there, beside those around "
-            f"{spoken.place(exchange.beside)} (p = {trial.exchange_p_value:.0e}). Run longer, or "
-            "use a method that moves between modes."
+            f"Weights are off: {_exchange_words(exchange, spoken)} "
+            f"(p = {trial.exchange_p_value:.0e}). Run longer, or use a method that moves between "
+            "modes."
         )
     sound = trial.sound
     allowed = max(MISMATCH, 5.0 * np.nan_to_num(sound.single_error))
@@ -89,7 +89,10 @@ def consequences(trial: Trial, spoken: Spoken, exact: bool = False) -> list[str]
             f"{sound.mismatch:.2g} (standard deviation). They were made for another density."
         )
     worst = trial.worst_orbit
-    if worst is not None and trial.orbit_p_value < SURPRISING:
+    by_scores = trial.stein is not None and trial.stein.p_value < SURPRISING
+    # What scores have seen is no missing mode, which they are blind to.
+    explained = worst is not None and worst.is_of_modes and by_scores
+    if worst is not None and not explained and trial.orbit_p_value < SURPRISING:
         found.append(f"{orbit_words(worst, exact)} (p = {trial.orbit_p_value:.0e}).")
     if trial.worst_brink is not None and trial.brink_p_value < SURPRISING:
         brink = spoken.end(trial.worst_brink)
@@ -107,6 +110,17 @@ def consequences(trial: Trial, spoken: Spoken, exact: bool = False) -> list[str]
             f"(p = {trial.stein.p_value:.0e}). {remedy(exact)}."
         )
     return found
+
+
+def _exchange_words(exchange: Exchange, spoken: Spoken) -> str:
+    if exchange.outward:
+        much = "much" if exchange.times > 1.0 else "little"
+        return f"modes far from {spoken.place(exchange.position)} have too {much}, beside near ones"
+    other = "the other modes" if exchange.beside is None else spoken.place(exchange.beside)
+    return (
+        f"around {spoken.place(exchange.position)} are {exchange.times:.2g} times as many draws as "
+        f"belong there, beside those around {other}"
+    )
 
 
 def remedy(exact: bool) -> str:
@@ -145,7 +159,7 @@ def orbit_words(test: OrbitTest, exact: bool = False) -> str:
     if test.name in ("radius", "tails"):
         away = "too far from" if test.shift > 0 else "too close to"
         return f"Biased: draws lie {away} their centre. {remedy(exact)}"
-    if test.name in ("between draws", "any long line") or kind == "long":
+    if test.name == "any long line" or kind in ("between", "long"):
         return (
             "Biased: places further off are likelier than the draws in number say, or less likely. "
             "Modes have wrong weights, or the spread is off. Run longer"

@@ -261,8 +261,9 @@ _CHECKS: tuple[Callable[[Evidence], list[str]], ...] = (
 
 def _changed(evidence: Evidence) -> bool:
     """Whether Metropolis steps changed the sample, surely and by enough to matter."""
-    test = evidence.invariance
-    if test is None or math.isnan(test.p_value):
+    test, trial = evidence.invariance, evidence.trial
+    # Steps in single precision lead to density that it has made up.
+    if test is None or math.isnan(test.p_value) or (trial is not None and trial.made_up):
         return False
     return test.p_value < INVARIANCE_LEVEL and not test.effect <= INVARIANCE_EFFECT
 

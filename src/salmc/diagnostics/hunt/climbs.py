@@ -98,12 +98,14 @@ def _updated(inverse: np.ndarray, change: Cloud, turn: Cloud, moved: np.ndarray)
     """The BFGS update of inverse Hessians, where the curvature allows it."""
     along = np.sum(change * turn, axis=1)
     usable = moved & (along > 1e-10 * np.sum(change**2, axis=1))
-    rho = np.where(usable, 1.0 / np.where(usable, along, 1.0), 0.0)[:, None, None]
+    rho = np.where(usable, 1.0 / np.where(usable, along, 1.0), 0.0)[:, None]
     turned = np.einsum("nij,nj->ni", inverse, turn)
-    bent = 1.0 + rho * np.sum(turn * turned, axis=1)[:, None, None]
-    cross = change[:, :, None] * turned[:, None, :]
-    new = inverse - rho * (cross + np.swapaxes(cross, 1, 2))
-    return new + rho * bent * change[:, :, None] * change[:, None, :]
+    bent = 1.0 + rho * np.sum(turn * turned, axis=1, keepdims=True)
+    # s uᵀ + u sᵀ is the whole update: of many climbers the matrices are what takes time.
+    half = change[:, :, None] * (rho * (0.5 * bent * change - turned))[:, None, :]
+    new = inverse + half
+    new += np.swapaxes(half, 1, 2)
+    return new
 
 
 def _by_evolution(

@@ -10,14 +10,14 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
 
 from salmc.diagnostics.hunt.climbs import climb
+from salmc.diagnostics.hunt.comparison import Mode, compare, draws_for_mass
 from salmc.diagnostics.hunt.landings import landings
 from salmc.diagnostics.hunt.masses import Region, mode_factor, region
 from salmc.diagnostics.hunt.starts import copies, furthest, wide_places
 from salmc.diagnostics.hunt.tempering import WIDEST, tempered_particles
-from salmc.diagnostics.point_sets import Cloud, squared_distances
+from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import HostDensity
 
@@ -26,46 +26,15 @@ _MOST_MODES = 24
 _SAME = 0.5
 """Ends of climbs nearer to a mode than this, in its own units over √dim, are the same."""
 
-_NEIGHBOURS, _LOCAL = 150, 4
-"""Ellipsoids of neighbouring draws, which say how many draws go with how much mass."""
-
-_LEAST_DRAWS = 30
-_LEAST_SHARE = 0.003
-"""A mode of less is let go: few questions are changed by it."""
-
-_ERROR = 0.3
-"""Largest relative error of a mass that counts."""
-
 _ARRIVED, _FURTHER = 0.5, 8
 """By how much log p inside a region may exceed that of its centre; and how often, where it does,
 the region moves to the highest place in it."""
-
-_LEVEL = 1e-5
-_WEIGHT_FACTOR = 1.25
-"""Weights of modes may be off by so much."""
 
 _MOST_DIM = 200
 
 _COMPARED, _MADE_UP = 32, 3.0
 """Draws beside which errors of single precision at modes are seen; and by how much log p may be too
 high there."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Mode:
-    """A mode, with what belongs there and what is there.
-
-    Attributes:
-        position: in the density's own coordinates.
-        share: of all mass, that belongs into the region around it.
-        drawn: share of the draws that are there.
-        factor: A of a Gaussian N(position, A Aᵀ) that is about as wide.
-    """
-
-    position: np.ndarray
-    share: float
-    drawn: float
-    factor: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -104,6 +73,7 @@ def hunt(
     names: Sequence[str],
     seen: Cloud | None = None,
     seed: int = 0,
+    values: Numbers | None = None,
 ) -> Hunt:
     """Search for mass that draws lack.
 
@@ -114,6 +84,7 @@ def hunt(
         names: of the coordinates; names such as mu[0] tell which may be exchanged together.
         seen: (m, dim), what training had found: those furthest from all draws are starts too.
         seed: of all random choices.
+        values: (n,), log p at the points, where it is known.
     """
     before = density.evaluations
     generator = np.random.default_rng(seed)
@@ -133,14 +104,16 @@ def hunt(
             else _some(furthest(seen, points, frame), density.share_of(48, 8), generator),
         ]
     )
-    ends, values = climb(density, frame, np.concatenate([known, others]), seed)
+    ends, heights = climb(density, frame, np.concatenate([known, others]), seed)
     told = Hunt(climbs=len(ends), places=places, particles=len(particles))
-    regions = _modes(density, ends, values, frame, generator)
-    rate, error = _draws_for_mass(density, points, frame, regions, generator)
+    regions = _modes(density, ends, heights, frame, generator)
+    values = density.values(points) if values is None else values
+    rate, error = draws_for_mass(density, points, values, frame, regions, generator)
     weighed = bool(np.isfinite(rate))
     found = dataclasses.replace(told, modes=len(regions), weighed=weighed, regions=tuple(regions))
     if found.weighed:
-        found = _compare(found, regions, points, rate, error)
+        missed, wrong = compare(regions, points, values, rate, error)
+        found = dataclasses.replace(found, missed=missed, wrong_weights=wrong)
         found = _not_made_up(density, found, points)
     return dataclasses.replace(found, evaluations=density.evaluations - before)
 
@@ -195,57 +168,6 @@ def _around(
     return None
 
 
-def _draws_for_mass(
-    density: HostDensity,
-    points: Cloud,
-    frame: Frame,
-    modes: list[Region],
-    generator: np.random.Generator,
-) -> tuple[float, float]:
-    """log of the number of draws that go with unit mass, and its error; NaN if it cannot be told.
-
-    Regions are built on one half of the draws and count the other, so that chance, which makes some
-    places fuller than others, does not choose them.
-    """
-    half = len(points) // 2
-    built, counted = points[:half], points[half:]
-    regions = list(modes)
-    units = frame.inward(built)
-    size = min(_NEIGHBOURS + 10 * frame.dim, half // 2)
-    for at in generator.choice(half, min(_LOCAL, half), replace=False):
-        near = np.argsort(squared_distances(units[at : at + 1], units)[0])[:size]
-        covariance = np.atleast_2d(np.cov(built[near] / frame.scale, rowvar=False))
-        try:
-            factor = np.linalg.cholesky(covariance + 1e-9 * np.eye(frame.dim))
-        except np.linalg.LinAlgError:
-            continue
-        centre, factor = np.mean(built[near], axis=0), frame.scale[:, None] * factor
-        regions.append(region(density, centre, factor, generator))
-    rates, precisions = [], []
-    for place in regions:
-        held = int(np.sum(place.holds(counted)))
-        if held >= _LEAST_DRAWS and place.error < _ERROR:
-            rates.append(np.log(held * len(points) / len(counted)) - place.log_mass)
-            precisions.append(1.0 / (1.0 / held + place.error**2))
-    if not rates:
-        return float("nan"), float("inf")
-    # The median by precision: of several modes with wrong weights, most draws decide.
-    order = np.argsort(rates)
-    cumulative = np.cumsum(np.array(precisions)[order])
-    middle = order[int(np.searchsorted(cumulative, 0.5 * cumulative[-1]))]
-    return float(rates[middle]), float(precisions[middle] ** -0.5)
-
-
-def _apart(found: list[Mode], regions: list[Region]) -> list[Mode]:
-    """The heaviest first, each but once: climbs without a gradient end all around a mode."""
-    kept: list[Mode] = []
-    around = {id(place.centre): place for place in regions}
-    for mode in sorted(found, key=lambda mode: -mode.share):
-        if not any(around[id(other.position)].holds(mode.position[None])[0] for other in kept):
-            kept.append(mode)
-    return kept
-
-
 def _not_made_up(density: HostDensity, told: Hunt, points: Cloud) -> Hunt:
     """Without modes that only single precision sees: differences of large numbers, most often."""
     if not told.missed:
@@ -264,33 +186,3 @@ def _not_made_up(density: HostDensity, told: Hunt, points: Cloud) -> Hunt:
         if higher < _MADE_UP
     ]
     return dataclasses.replace(told, missed=tuple(kept), made_up=len(told.missed) - len(kept))
-
-
-def _compare(
-    told: Hunt, modes: list[Region], points: Cloud, rate: float, rate_error: float
-) -> Hunt:
-    count = len(points)
-    missed: list[Mode] = []
-    wrong: list[Mode] = []
-    usable = [place for place in modes if place.error <= _ERROR]
-    belong = [float(np.exp(np.minimum(rate + place.log_mass, 700.0))) for place in usable]
-    held_by = [int(np.sum(place.holds(points))) for place in usable]
-    # All draws, if each mode had as many as belong there; regions that overlap count but once.
-    total = float(count)
-    for i, place in enumerate(usable):
-        if not any(other.holds(place.centre[None])[0] for other in usable[:i]):
-            total += belong[i] - held_by[i]
-    for place, expected, held in zip(usable, belong, held_by, strict=True):
-        share = expected / max(total, expected)
-        error = float(np.hypot(place.error, rate_error))
-        low, high = expected * np.exp(-4.0 * error), expected * np.exp(4.0 * error)
-        too_few = stats.poisson.cdf(held, low / _WEIGHT_FACTOR)
-        too_many = stats.poisson.sf(held - 1, high * _WEIGHT_FACTOR)
-        mode = Mode(place.centre, share, held / count, place.factor)
-        if too_few < _LEVEL and share > _LEAST_SHARE:
-            (missed if mode.drawn < 0.1 * share else wrong).append(mode)
-        elif too_many < _LEVEL and held > 2 * _LEAST_DRAWS:
-            wrong.append(mode)
-    missed, wrong = _apart(missed, modes), _apart(wrong, modes)
-    wrong.sort(key=lambda mode: -abs(np.log((mode.drawn + 1e-9) / mode.share)))
-    return dataclasses.replace(told, missed=tuple(missed), wrong_weights=tuple(wrong))

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy import stats
 
 from salmc.diagnostics.point_sets import Cloud
@@ -40,6 +40,9 @@ _NEAREST = 150
 """Draws nearest to the brink, which have copies beyond it; others would add nothing."""
 
 _MOST_COORDINATES = 40
+
+Way = Callable[[Cloud, int], np.ndarray]
+"""From the half that sets a brink, and its outermost draw: the step between copies."""
 
 
 class Brink(NamedTuple):
@@ -79,37 +82,72 @@ def brinks(
     halves = (points[:half], points[half : 2 * half])
     found = []
     for i in chosen.tolist():
-        for sign in (1.0, -1.0):
-            for step in _STEPS:
-                length = step * frame.conditional[i] * np.eye(dim)[i]
-                found.append(
-                    _brink(density, halves, i, sign, names[i], lambda *_, at=length: at, generator)
-                )
-            found.append(_brink(density, halves, i, sign, names[i], _along_ridge, generator))
+        steps = [step * frame.conditional[i] * np.eye(dim)[i] for step in _STEPS]
+        ways = [*map(_always, steps), _along_ridge]
+        ends = [
+            [_end(halves, i, sign, way, generator), _end(halves[::-1], i, sign, way, generator)]
+            for sign in (1.0, -1.0)
+            for way in ways
+        ]
+        found += _judged(density, ends, i, names[i])
     return found
 
 
-def _brink(
-    density: HostDensity,
-    halves: tuple[Cloud, Cloud],
-    i: int,
-    sign: float,
-    name: str,
-    direction: Callable[[Cloud, int], np.ndarray],
-    generator: np.random.Generator,
-) -> Brink:
-    """Each half sets the brink, and the step between copies, once."""
-    expected, beyond, ends = 0.0, 0, []
-    for setting, tested in (halves, halves[::-1]):
-        column = sign * setting[:, i]
-        brink = float(np.sort(column)[_BEYOND])
-        step = direction(setting, int(np.argmin(column)))
-        nearest = np.argsort(np.abs(sign * tested[:, i] - brink))[:_NEAREST]
-        belong, are = _expected(density, tested[nearest], i, sign, brink, step, generator)
-        expected, beyond = expected + belong, beyond + are
-        ends.append(sign * brink)
-    p_value = float(stats.poisson.cdf(beyond, expected))
-    return Brink(name, sign > 0, float(np.mean(ends)), beyond, expected, p_value)
+class _End(NamedTuple):
+    """Draws of one half near an end that the other half has set, and their copies."""
+
+    sign: float
+    brink: float
+    moved: Float[np.ndarray, "n copies dim"]
+    place: Int[np.ndarray, " n"]
+    """Of the draw itself among its copies."""
+
+    def counted(self, values: Float[np.ndarray, "n copies"], i: int) -> tuple[float, int]:
+        """Σ π over the draws, and how many are beyond the brink; from log p of all copies."""
+        rows = np.arange(len(self.place))
+        usable = np.isfinite(values[rows, self.place])
+        values, beyond = values[usable], self.sign * self.moved[usable][:, :, i] < self.brink
+        weights = np.exp(values - np.max(values, axis=1, keepdims=True, initial=-np.inf))
+        weights /= np.sum(weights, axis=1, keepdims=True)
+        own = beyond[np.arange(len(beyond)), self.place[usable]]
+        return float(np.sum(np.where(beyond, weights, 0.0))), int(np.sum(own))
+
+
+def _end(
+    halves: Sequence[Cloud], i: int, sign: float, way: Way, generator: np.random.Generator
+) -> _End:
+    """The first half sets the brink, and the step between copies of draws of the second."""
+    setting, tested = halves
+    column = sign * setting[:, i]
+    brink = float(np.sort(column)[_BEYOND])
+    step = way(setting, int(np.argmin(column)))
+    inside = sign * tested[:, i] - brink
+    nearest = np.argsort(np.abs(inside))[:_NEAREST]
+    # From further inside no copy comes to the brink: such a draw adds nothing.
+    nearest = nearest[inside[nearest] <= (_COPIES - 1) * np.abs(step[i])]
+    place = generator.integers(_COPIES, size=len(nearest))
+    times = np.arange(_COPIES) - place[:, None]
+    return _End(sign, brink, tested[nearest][:, None] + times[:, :, None] * step, place)
+
+
+def _judged(density: HostDensity, ends: list[list[_End]], i: int, name: str) -> list[Brink]:
+    """Both halves of each end together; all copies in one call, as calls cost more than points."""
+    copies = [end.moved.reshape(-1, density.dim) for both in ends for end in both]
+    values = density.values(np.concatenate(copies))
+    parts = iter(np.split(values, np.cumsum([len(part) for part in copies])[:-1]))
+    found = []
+    for both in ends:
+        counts = [end.counted(next(parts).reshape(-1, _COPIES), i) for end in both]
+        expected, beyond = sum(belong for belong, _ in counts), sum(are for _, are in counts)
+        p_value = float(stats.poisson.cdf(beyond, expected))
+        at = both[0].sign * float(np.mean([end.brink for end in both]))
+        found.append(Brink(name, both[0].sign > 0, at, beyond, expected, p_value))
+    return found
+
+
+def _always(step: np.ndarray) -> Way:
+    """The same step whatever the draws are."""
+    return lambda points, outermost: step
 
 
 def _along_ridge(points: Cloud, outermost: int) -> np.ndarray:
@@ -120,28 +158,6 @@ def _along_ridge(points: Cloud, outermost: int) -> np.ndarray:
     unit = np.std(points, axis=0)
     units = points / np.where(unit > 0.0, unit, 1.0)
     near = np.argsort(np.sum((units - units[outermost]) ** 2, axis=1))[:_AROUND]
-    widths, axes = np.linalg.eigh(np.atleast_2d(np.cov(units[near], rowvar=False)))
-    return _ALONG * unit * axes[:, -1] * np.sqrt(max(widths[-1], 0.0))
-
-
-def _expected(
-    density: HostDensity,
-    tested: Cloud,
-    i: int,
-    sign: float,
-    brink: float,
-    step: Float[np.ndarray, " dim"],
-    generator: np.random.Generator,
-) -> tuple[float, int]:
-    """Σ π over the tested draws, and how many are beyond the brink."""
-    n, dim = tested.shape
-    place = generator.integers(_COPIES, size=(n,))
-    times = np.arange(_COPIES) - place[:, None]
-    moved = tested[:, None] + times[:, :, None] * step
-    values = density.values(moved.reshape(-1, dim)).reshape(n, _COPIES)
-    usable = np.isfinite(values[np.arange(n), place])
-    values, moved = values[usable], moved[usable]
-    weights = np.exp(values - np.max(values, axis=1, keepdims=True, initial=-np.inf))
-    weights /= np.sum(weights, axis=1, keepdims=True)
-    inside = np.sum(np.where(sign * moved[:, :, i] < brink, weights, 0.0), axis=1)
-    return float(np.sum(inside)), int(np.sum(sign * tested[usable][:, i] < brink))
+    away = units[near] - np.mean(units[near], axis=0)
+    _, widths, axes = np.linalg.svd(away / np.sqrt(len(near) - 1.0), full_matrices=False)
+    return _ALONG * unit * axes[0] * widths[0]

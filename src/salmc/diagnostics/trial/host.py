@@ -5,7 +5,8 @@ once, and decides how much is asked: a verdict should take seconds, whatever the
 """
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -148,22 +149,35 @@ class HostDensity:
 class DoubleDensity(HostDensity):
     """The same density in double precision, in a process that computes in single."""
 
-    @classmethod
-    def of(cls, density: HostDensity) -> "DoubleDensity | None":
-        """None where all is in double precision, and where this density cannot be."""
-        if density.precision == np.float64:
-            return None
-        found = cls(density.target, density._somewhere, density.effort)
-        try:
-            found.values(density._somewhere[None])
-        except Exception:
-            # A density that insists on single precision cannot be compared, and need not be.
-            return None
-        return found
-
     def _in_batches(self, program: Any, points: Cloud, sizes: tuple[int, ...]) -> np.ndarray:
         with jax.enable_x64(True):
             return super()._in_batches(program, points, sizes)
+
+
+Found = TypeVar("Found")
+Rest = ParamSpec("Rest")
+
+
+def in_double(
+    density: HostDensity,
+    ask: Callable[Concatenate[HostDensity, Rest], Found],
+    *rest: Rest.args,
+    **options: Rest.kwargs,
+) -> Found | None:
+    """What a question finds in double precision; None where all is, and where it cannot be asked.
+
+    A density may insist on single precision. A black box is called on threads to which a choice of
+    precision does not reach, and so now and then fails.
+    """
+    if density.precision == np.float64:
+        return None
+    exact = DoubleDensity(density.target, density._somewhere, density.effort)
+    try:
+        return ask(exact, *rest, **options)
+    except Exception:
+        return None
+    finally:
+        density.evaluations += exact.evaluations
 
 
 @compiled

@@ -11,8 +11,8 @@ for x_k = c + q^{k−K} (x − c). So the rank of x among its copies, made conti
 number, F = Σ_{k<K} w_k + U w_K, is uniform on (0, 1): no approximation, no gradient, no smoothness,
 no normalising constant, edges and NaN regions welcome. A sample that is off fails it:
 
-* lines along coordinates, each given all others: shifted, too narrow, too wide;
-* long lines, and differences of two other draws: modes beyond, and their weights;
+* lines along coordinates, each given all others, and along main axes: shifted, too narrow or wide;
+* long lines, differences of two other draws, and of clusters: modes beyond, and their weights;
 * along funnels, where the spread of some coordinates goes with another one: necks;
 * growing and shrinking about the centre: radii, and tails that the draws lack, however far out;
 * mirrored, flipped and permuted copies: modes that a symmetry maps the draws to.
@@ -24,41 +24,41 @@ holds for all of them together.
 import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from salmc.diagnostics.point_sets import Cloud, Numbers
+from salmc.diagnostics.trial.copies import (
+    COPIES,
+    Copies,
+    cluster_shifts,
+    pair_shifts,
+    scalings,
+    shifts,
+    twins,
+)
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.funnels import funnels
 from salmc.diagnostics.trial.host import LITTLE, HostDensity
 from salmc.diagnostics.trial.symmetries import symmetries
 
 _LEVELS = np.array([1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999])
-_COPIES = 12
 _LINE_STEP, _LONG_STEP = 0.6, 5.0
 """Steps of short and long lines, in the width of the draws along them."""
 
-_DIFFERENCES = np.array([-2, -1, 0, 1, 2])
 _FAR_GROWTH, _FAR_COPIES = 1.8, 24
 """Copies from a millionth of a draw's distance to a million times it: tails end for none."""
 
-_LINES, _RADII, _FAR, _SYMMETRIC, _PAIRS = 4000, 2000, 8000, 200, 1000
+_LINES, _RADII, _FAR, _PAIRS = 4000, 2000, 8000, 1000
 _LINES_ALONE = 16_000
 """Draws on all short lines together where there are no scores, which see the same more sharply."""
 
+_AGAIN, _FEWEST_AGAIN = 5, 400
+"""Lines on which further draws are asked about, and how many there must be."""
 
-class Copies(NamedTuple):
-    """Copies of one kind of some draws, in their order, the draw at `place`."""
-
-    name: str
-    points: np.ndarray
-    """(n, copies, dim)"""
-    log_volume: np.ndarray
-    """(copies,) or (n, copies)"""
-    place: np.ndarray
-    """(n,)"""
+_ALL_SYMMETRIC, _SYMMETRIC = 40_000, 200
+"""Draws that are asked about their images under all symmetries together, and for each at least."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -74,6 +74,11 @@ class OrbitTest:
     name: str
     ranks: Numbers
     p_value: float
+
+    @property
+    def is_of_modes(self) -> bool:
+        """Whether copies are in other modes, if there are any: under symmetries, and clusters."""
+        return self.name.startswith(("mirror", "flip", "exchange", "between clusters"))
 
     @property
     def shift(self) -> float:
@@ -97,6 +102,7 @@ def orbit_tests(
     frame: Frame,
     names: Sequence[str],
     seed: int = 0,
+    alone: bool = False,
 ) -> list[OrbitTest]:
     """All orbit tests of nearly independent points, p-values not yet corrected for their number.
 
@@ -106,10 +112,11 @@ def orbit_tests(
         frame: of the sample.
         names: of the coordinates, as they are to be called.
         seed: of places, directions and ranks.
+        alone: whether no scores are asked beside them.
     """
     generator = np.random.default_rng(seed)
     found = []
-    for copies in _all_copies(density, points, frame, names, generator):
+    for copies in _all_copies(density, points, frame, names, generator, alone):
         ranks = _ranks(density, copies, generator)
         if len(ranks) >= 20:
             found.append(OrbitTest(copies.name, ranks, uniform_p_value(ranks)))
@@ -122,11 +129,15 @@ def uniform_p_value(ranks: Numbers) -> float:
     below = np.sum(ranks[:, None] < _LEVELS, axis=0)
     binomial = stats.binom(n, _LEVELS)
     tails = np.minimum(binomial.cdf(below), binomial.sf(below - 1))
-    mean = (np.mean(ranks) - 0.5) * np.sqrt(12.0 * n)
-    square = (np.mean((ranks - 0.5) ** 2) - 1.0 / 12.0) * np.sqrt(180.0 * n)
-    moments = stats.norm.sf(np.abs([mean, square]))
     looks = 2.0 * (len(_LEVELS) + 2)
-    return float(min(1.0, looks * min(np.min(tails), np.min(moments))))
+    return float(min(1.0, looks * min(np.min(tails), stats.norm.sf(_largest_moment(ranks)))))
+
+
+def _largest_moment(ranks: Numbers) -> float:
+    """Of mean and mean square, in standard errors from those of the uniform law."""
+    mean = (np.mean(ranks) - 0.5) * np.sqrt(12.0 * len(ranks))
+    square = (np.mean((ranks - 0.5) ** 2) - 1.0 / 12.0) * np.sqrt(180.0 * len(ranks))
+    return float(max(abs(mean), abs(square)))
 
 
 def _ranks(density: HostDensity, copies: Copies, generator: np.random.Generator) -> Numbers:
@@ -150,6 +161,7 @@ def _all_copies(
     frame: Frame,
     names: Sequence[str],
     generator: np.random.Generator,
+    alone: bool,
 ) -> Iterator[Copies]:
     dim = frame.dim
 
@@ -158,85 +170,83 @@ def _all_copies(
         return points[generator.choice(len(points), size, replace=False)]
 
     little = density.effort < LITTLE
-    steps = {"line": _LINE_STEP * frame.conditional, "long line": _LONG_STEP * frame.scale}
     most = 0 if little else 40
     coordinates = np.sort(generator.permutation(dim)[:most])
-    alone = not density.target.differentiable
-    counts = {"line": _LINES_ALONE if alone else _LINES, "long line": _LINES}
-    for kind, step in steps.items():
-        for i in coordinates:
-            direction = np.zeros(dim)
-            direction[i] = step[i]
-            chosen = some(counts[kind] // dim)
-            yield _shifts(f"{kind} {names[i]}", chosen, direction, generator)
+    for name, step in _short_lines(frame, names, coordinates, alone).items():
+        # Where values alone are asked, the first draws, so that others can be asked again.
+        chosen = points[: _first_look(density, dim)] if alone else some(_LINES // dim)
+        yield shifts(name, chosen, step, generator)
+    for i in coordinates:
+        direction = _LONG_STEP * frame.scale[i] * np.eye(dim)[i]
+        yield shifts(f"long line {names[i]}", some(_LINES // dim), direction, generator)
     for kind, length in (("any line", _LINE_STEP), ("any long line", _LONG_STEP)):
         chosen = some(_PAIRS)
         directions = frame.directions(generator.normal(size=(len(chosen), dim)))
         # The spread of draws along such a direction, from others.
         length = length / np.sqrt(dim)
-        yield _shifts(kind, chosen, length * directions, generator)
-    yield _pair_shifts(points, min(density.share_of(_PAIRS, 60), len(points) // 3), generator)
+        yield shifts(kind, chosen, length * directions, generator)
+    yield pair_shifts(points, min(density.share_of(_PAIRS, 60), len(points) // 3), generator)
+    yield from cluster_shifts(points[: density.share_of(_FAR, 60)], frame)
     fine = 1.0 + 0.8 / np.sqrt(2.0 * dim)
-    yield _scalings("radius", some(_RADII), frame.centre, fine, _COPIES, generator)
-    yield _scalings("tails", some(_FAR), frame.centre, _FAR_GROWTH, _FAR_COPIES, generator)
+    yield scalings("radius", some(_RADII), frame.centre, fine, COPIES, generator)
+    yield scalings("tails", some(_FAR), frame.centre, _FAR_GROWTH, _FAR_COPIES, generator)
     for funnel in () if little else funnels(points):
         chosen = some(_FAR)
-        place = generator.integers(_COPIES, size=len(chosen))
-        times = np.arange(_COPIES) - place[:, None]
+        place = generator.integers(COPIES, size=len(chosen))
+        times = np.arange(COPIES) - place[:, None]
         moved, log_volume = funnel.copies(chosen, times)
         yield Copies(f"funnel {names[funnel.scale]}", moved, log_volume * times, place)
-    images = symmetries(frame, names, generator)
-    for name, order, image in itertools.islice(images, 2 if little else None):
-        yield _twins(name, some(_SYMMETRIC, 40), order, image, generator)
+    images = list(itertools.islice(symmetries(frame, names, generator), 2 if little else None))
+    each = max(_SYMMETRIC, _ALL_SYMMETRIC // len(images))
+    for name, order, image in images:
+        yield twins(name, some(each, 40), order, image, generator)
 
 
-def _shifts(name: str, points: Cloud, steps: np.ndarray, generator: np.random.Generator) -> Copies:
-    """Copies along a line; `steps` is one for all or one for each point."""
-    place = generator.integers(_COPIES, size=len(points))
-    times = (np.arange(_COPIES) - place[:, None])[:, :, None]
-    moved = points[:, None] + times * np.broadcast_to(steps, points.shape)[:, None]
-    return Copies(name, moved, np.zeros(_COPIES), place)
-
-
-def _pair_shifts(points: Cloud, size: int, generator: np.random.Generator) -> Copies:
-    """Copies shifted by the difference of two other draws, which leads from mode to mode."""
-    order = generator.permutation(len(points))[: 3 * size].reshape(3, size)
-    chosen, first, second = (points[rows] for rows in order)
-    count = len(_DIFFERENCES)
-    place = generator.integers(count, size=size)
-    times = (_DIFFERENCES - _DIFFERENCES[place][:, None])[:, :, None]
-    moved = chosen[:, None] + times * (first - second)[:, None]
-    return Copies("between draws", moved, np.zeros(count), place)
-
-
-def _scalings(
-    name: str,
+def asked_again(
+    density: HostDensity,
     points: Cloud,
-    centre: np.ndarray,
-    growth: float,
-    count: int,
-    generator: np.random.Generator,
-) -> Copies:
-    place = generator.integers(count, size=len(points))
-    powers = np.arange(count) - place[:, None]
-    moved = centre + growth ** powers[:, :, None] * (points - centre)[:, None]
-    return Copies(name, moved, points.shape[1] * np.log(growth) * powers, place)
+    frame: Frame,
+    names: Sequence[str],
+    first: Sequence[OrbitTest],
+    seed: int = 0,
+) -> list[OrbitTest]:
+    """The lines on which ranks were least uniform, by all draws that were not asked there.
 
-
-def _twins(
-    name: str,
-    points: Cloud,
-    order: np.ndarray,
-    image: "tuple[np.ndarray, np.ndarray]",
-    generator: np.random.Generator,
-) -> Copies:
-    """A draw and its image offset + matrix x under a symmetry of order two, by their order·x."""
-    offset, matrix = image
-    other = points @ matrix.T + offset
-    place = (points @ order > other @ order).astype(int)
-    ties = points @ order == other @ order
-    place = np.where(ties, generator.integers(2, size=len(points)), place)
-    both = np.where(
-        place[:, None, None] == 1, np.stack([other, points], 1), np.stack([points, other], 1)
+    Of many dimensions one may be off by a little: a few draws on each line do not tell that, among
+    so many lines, and all draws on all lines would take long. For exact draws the first ones say
+    nothing about the others.
+    """
+    generator = np.random.default_rng([seed, len(points)])
+    lines = _short_lines(frame, names, np.arange(frame.dim), alone=True)
+    rest = points[_first_look(density, frame.dim) :][: density.share_of(_FAR)]
+    # By two moments alone: among more looks at so few draws chance would choose.
+    tested = sorted(
+        (-_largest_moment(test.ranks), test.name) for test in first if test.name in lines
     )
-    return Copies(name, both, np.zeros(2), place)
+    if len(rest) < _FEWEST_AGAIN:
+        return []
+    found = []
+    for _, name in tested[:_AGAIN]:
+        ranks = _ranks(density, shifts(name, rest, lines[name], generator), generator)
+        found.append(OrbitTest(name, ranks, uniform_p_value(ranks)))
+    return found
+
+
+def _first_look(density: HostDensity, dim: int) -> int:
+    return density.share_of(_LINES_ALONE // dim, 60)
+
+
+def _short_lines(
+    frame: Frame, names: Sequence[str], coordinates: np.ndarray, alone: bool
+) -> dict[str, np.ndarray]:
+    """Steps along coordinates, each as wide as it is given all others; and along main axes, where
+    there are no scores to see what no coordinate shows."""
+    eye = np.eye(frame.dim)
+    found = {
+        f"line {names[i]}": _LINE_STEP * frame.conditional[i] * eye[i] for i in coordinates.tolist()
+    }
+    if alone and frame.dim > 1:
+        axes = np.linalg.svd(frame.factor)[2][: len(coordinates)]
+        steps = _LINE_STEP * frame.directions(axes)
+        found |= {f"axis {number}": step for number, step in enumerate(steps)}
+    return found

@@ -2,19 +2,20 @@
 
 A continuous density gives no point twice. A Metropolis chain stays where it is when it rejects, so
 runs of equal draws count once; whatever comes back after that is a copy, and ESS and R-hat, which
-take copies for new draws, mean nothing. Where the numbers themselves are so coarse that points meet
-by chance, this cannot be told.
+take copies for new draws, mean nothing. Numbers may be so coarse that points meet by chance, as in
+single precision, or in draws that a file has kept with a few decimals: as many as that are let go.
 """
 
 import numpy as np
 from jaxtyping import Float
 
-_CHANCE_MEETINGS = 1e-3
-"""Expected share of points that meet by chance from which on nothing is said."""
+_DECIMALS = 10.0 ** np.arange(2.0, -8.0, -1.0)
+_FINE = 0.01
+"""Of the spread, up to which rounding to decimals changes no answer."""
 
 
 def repeated_share(chains: Float[np.ndarray, "chain draw dim"]) -> float:
-    """Share of the draws, each stay counted once, whose point also occurs elsewhere."""
+    """Share of the draws, each stay counted once, whose point occurs elsewhere beyond chance."""
     values = np.asarray(chains)
     if values.shape[0] * values.shape[1] < 2:
         return 0.0
@@ -22,17 +23,34 @@ def repeated_share(chains: Float[np.ndarray, "chain draw dim"]) -> float:
     changed[:, 1:] = np.any(values[:, 1:] != values[:, :-1], axis=2)
     visits = values[changed]
     visits = visits[np.all(np.isfinite(visits), axis=1)]
-    if len(visits) < 2 or _meetings(visits) > _CHANCE_MEETINGS:
+    if len(visits) < 2:
         return 0.0
     _, where, counts = np.unique(visits, axis=0, return_inverse=True, return_counts=True)
-    return float(np.mean(counts[where.reshape(-1)] > 1))
+    return max(0.0, float(np.mean(counts[where.reshape(-1)] > 1)) - _meetings(visits))
 
 
 def _meetings(visits: np.ndarray) -> float:
     """Expected number of others in the place of a draw, by the spacing of its numbers."""
     typical = np.max(np.abs(visits), axis=0).astype(visits.dtype)
     spread = np.std(visits.astype(np.float64), axis=0)
+    steps = [_decimal(*pair) for pair in zip(visits.T, spread.tolist(), strict=True)]
+    apart = np.maximum(np.spacing(typical), steps)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Cloud per unit of the spread; a coordinate that never changes tells nothing.
-        places = np.where(spread > 0.0, spread / np.spacing(typical), 1.0)
+        # Places per unit of the spread; a coordinate that never changes tells nothing.
+        places = np.where(spread > 0.0, spread / apart, 1.0)
     return len(visits) / float(np.exp(np.minimum(np.sum(np.log(np.maximum(places, 1.0))), 300.0)))
+
+
+def _decimal(column: np.ndarray, spread: float) -> float:
+    """The largest power of ten that all numbers are multiples of, as far as rounding tells; 0 for
+    none, and where it is so large that rounding to it is a fault of its own."""
+    for step in _DECIMALS.tolist():
+        # Most often the first few tell.
+        if _are_multiples(column[:20], step) and _are_multiples(column, step):
+            return float(step) if step <= _FINE * spread else 0.0
+    return 0.0
+
+
+def _are_multiples(column: np.ndarray, step: float) -> bool:
+    exact = np.round(column.astype(np.float64) / step) * step
+    return bool(np.all(np.abs(exact - column) <= np.spacing(np.abs(column))))

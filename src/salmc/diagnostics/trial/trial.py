@@ -1,7 +1,9 @@
 """The trial: everything that the density can say against draws, in one record."""
 
 import dataclasses
+import functools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,8 +15,8 @@ from salmc.diagnostics.straightening import find_straight
 from salmc.diagnostics.trial.brinks import Brink, brinks
 from salmc.diagnostics.trial.exchanges import Exchange, exchanges
 from salmc.diagnostics.trial.frame import Frame, spaced
-from salmc.diagnostics.trial.host import DoubleDensity, HostDensity
-from salmc.diagnostics.trial.orbits import OrbitTest, orbit_tests
+from salmc.diagnostics.trial.host import HostDensity, in_double
+from salmc.diagnostics.trial.orbits import OrbitTest, asked_again, orbit_tests
 from salmc.diagnostics.trial.slopes import slopes_hold
 from salmc.diagnostics.trial.soundness import Soundness, soundness
 from salmc.diagnostics.trial.stein import SteinTests, stein_tests
@@ -84,8 +86,11 @@ class Trial:
 
     @property
     def worst_orbit(self) -> OrbitTest | None:
-        """The test of copies with the smallest p-value."""
-        return min(self.orbits, key=lambda test: test.p_value, default=None)
+        """The test of copies with the smallest p-value; of other modes only where no other speaks
+        against the draws: a shift spoils every symmetry, and is no missing mode."""
+        others = [test for test in self.orbits if not test.is_of_modes]
+        told = _corrected(others) < SURPRISING
+        return min(others if told else self.orbits, key=lambda test: test.p_value, default=None)
 
     @property
     def worst_brink(self) -> Brink | None:
@@ -132,10 +137,11 @@ def put_on_trial(
     # As the density sees them: in single precision, where that is what it computes in.
     points = sample[chosen].astype(jnp.zeros(()).dtype).astype(np.float64)
     density = HostDensity(target, points[0])
-    positive = np.isfinite(density.values(points))
+    values = density.values(points)
+    positive = np.isfinite(values)
     if np.sum(positive) < 20:
         return None
-    points, stored = points[positive], stored[chosen][positive]
+    points, values, stored = points[positive], values[positive], stored[chosen][positive]
     frame = Frame.of(points)
     trial = Trial(
         points=len(points),
@@ -147,7 +153,8 @@ def put_on_trial(
     if not trial.coarse:
         trial = _asked(trial, density, points, frame, names, seed)
     if search:
-        trial = dataclasses.replace(trial, hunt=hunt(density, points, frame, names, seen, seed))
+        found = hunt(density, points, frame, names, seen, seed, values)
+        trial = dataclasses.replace(trial, hunt=found)
         trial = _exchanged(trial, density, points, seed)
     return dataclasses.replace(trial, evaluations=density.evaluations)
 
@@ -160,15 +167,6 @@ def _asked(
     names: Sequence[str],
     seed: int,
 ) -> Trial:
-    orbits, ends = _by_values(density, points, frame, names, seed)
-    made_up = False
-    if _is_surprising(orbits) or _is_surprising(ends):
-        exact = DoubleDensity.of(density)
-        if exact is not None:
-            again = _by_values(exact, points, frame, names, seed)
-            density.evaluations += exact.evaluations
-            made_up = not (_is_surprising(again[0]) or _is_surprising(again[1]))
-            orbits, ends = again if made_up else (orbits, ends)
     stein, rough = None, False
     if density.target.differentiable and not trial.edges:
         some = points[: density.share_of(_STEIN_POINTS, 400)]
@@ -178,12 +176,19 @@ def _asked(
             stein = stein_tests(some[usable], scores[usable], frame)
             # Only what speaks against the draws need be asked whether it may speak at all.
             rough = stein.p_value < SURPRISING and not slopes_hold(density, points, frame, seed)
+    alone = stein is None or rough
+    told, made_up = _by_values(density, points, frame, names, seed, alone), False
+    if told.is_surprising:
+        ask = functools.partial(_by_values, alone=alone)
+        again = in_double(density, ask, points, frame, names, seed)
+        made_up = again is not None and not again.is_surprising
+        told = again if made_up and again is not None else told
     return dataclasses.replace(
         trial,
-        orbits=tuple(orbits),
-        orbit_p_value=_corrected([test.p_value for test in orbits]),
-        brinks=tuple(ends),
-        brink_p_value=_corrected([brink.p_value for brink in ends]),
+        orbits=(*told.orbits, *told.again),
+        orbit_p_value=told.orbit_p_value,
+        brinks=tuple(told.brinks),
+        brink_p_value=_corrected(told.brinks),
         stein=None if rough else stein,
         rough=rough,
         made_up=made_up,
@@ -195,29 +200,49 @@ def _exchanged(trial: Trial, density: HostDensity, points: Cloud, seed: int) -> 
     if trial.coarse or trial.hunt is None:
         return trial
     found = exchanges(density, points, trial.hunt.regions, seed)
-    if _is_surprising(found):
-        exact = DoubleDensity.of(density)
-        if exact is not None:
-            found = exchanges(exact, points, trial.hunt.regions, seed)
-            density.evaluations += exact.evaluations
+    if _corrected(found) < SURPRISING:
+        again = in_double(density, exchanges, points, trial.hunt.regions, seed)
+        found = found if again is None else again
     return dataclasses.replace(
         trial,
         exchanges=tuple(found),
-        exchange_p_value=_corrected([test.p_value for test in found]),
+        exchange_p_value=_corrected(found),
     )
 
 
+class _ByValues(NamedTuple):
+    """Tests that take values alone."""
+
+    orbits: list[OrbitTest]
+    again: list[OrbitTest]
+    """Of what was most surprising among them, by other draws."""
+    brinks: list[Brink]
+
+    @property
+    def orbit_p_value(self) -> float:
+        """Half of the level for each of the two looks, where there are two."""
+        first = _corrected(self.orbits)
+        return min(1.0, 2.0 * min(first, _corrected(self.again))) if self.again else first
+
+    @property
+    def is_surprising(self) -> bool:
+        """Whether any of them speaks against the draws."""
+        return min(self.orbit_p_value, _corrected(self.brinks)) < SURPRISING
+
+
 def _by_values(
-    density: HostDensity, points: Cloud, frame: Frame, names: Sequence[str], seed: int
-) -> tuple[list[OrbitTest], list[Brink]]:
-    """What takes values alone."""
+    density: HostDensity,
+    points: Cloud,
+    frame: Frame,
+    names: Sequence[str],
+    seed: int,
+    alone: bool,
+) -> _ByValues:
     ends = brinks(density, points, frame, names, seed)
     ends += _straight_brinks(density, points, names, seed)
-    return orbit_tests(density, points, frame, names, seed), ends
-
-
-def _is_surprising(tests: Sequence[OrbitTest | Brink | Exchange]) -> bool:
-    return _corrected([test.p_value for test in tests]) < SURPRISING
+    first = orbit_tests(density, points, frame, names, seed, alone)
+    again = asked_again(density, points, frame, names, first, seed) if alone else []
+    return _ByValues(first, again, ends)
 
 
 def _straight_brinks(
@@ -226,25 +251,25 @@ def _straight_brinks(
     """Ends of the draws in coordinates in which their funnels and bends are straight.
 
     There a step along a coordinate follows the neck or the ridge. Asked are the coordinates that
-    are the same in both, so that what is found has the place that it seems to have.
+    are the same in both, so that what is found has the place that it seems to have, and that others
+    go with: along any other one a step is what it was before.
     """
     straight = find_straight(points)
     if straight is None:
         return []
-    moved = np.any(np.asarray(straight.bends) != 0.0, axis=(0, 2))
-    moved |= np.any(np.asarray(straight.powers) != 0.0, axis=0)
-    inside = straight.inward(jnp.asarray(points, dtype=float))
-    cloud = np.asarray(inside, np.float64)[np.asarray(straight.outward(inside)[2])]
+    inside = straight.inward(points)
+    kept = straight.outward(jnp.asarray(inside, dtype=float))[2]
+    cloud = inside[np.asarray(kept)]
     if len(cloud) < _FEWEST:
         return []
     target = Unbounded.with_straight(density.target, straight)
     there = type(density)(target, cloud[0], density.effort)
-    same = np.flatnonzero(~moved).tolist()
-    found = brinks(there, cloud, Frame.of(cloud), names, seed, same)
+    asked = np.flatnonzero(straight.governs & ~straight.moves).tolist()
+    found = brinks(there, cloud, Frame.of(cloud), names, seed, asked)
     density.evaluations += there.evaluations
     return found
 
 
-def _corrected(p_values: Sequence[float]) -> float:
-    """Of the smallest among so many; 1 where nothing was asked."""
-    return min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
+def _corrected(tests: Sequence[OrbitTest | Brink | Exchange]) -> float:
+    """The smallest p-value of so many; 1 where nothing was asked."""
+    return min((min(1.0, len(tests) * test.p_value) for test in tests), default=1.0)

@@ -9,6 +9,7 @@ Files that take long are begun first, so that no worker ends with one of them wh
 """
 
 import gc
+import importlib
 import importlib.metadata
 import os
 
@@ -50,12 +51,24 @@ if importlib.metadata.version("jaxlib").startswith("0.10."):
     LITTLE_EFFORT += " --xla_cpu_parallel_codegen_split_count=1"
 os.environ.setdefault("XLA_FLAGS", LITTLE_EFFORT)
 
+# While one of our modules is loaded, jaxtyping's hook looks for another kind of bytecode, also of
+# what that module imports: all of SciPy would be compiled in every worker. So they come first.
+for other in ("jax", "equinox", "optax", "scipy.stats", "blackjax", "matplotlib.pyplot", "typer"):
+    importlib.import_module(other)
+
 # Before any import of salmc: only modules loaded after this are checked.
 install_import_hook("salmc", "beartype.beartype")
 
 from salmc.programs_on_disk import remember_programs  # noqa: E402
 
-remember_programs()
+if folder := remember_programs():  # processes that tests start share them, too
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+# Tracing makes objects by the million, few of them garbage: with Python's own 700 a look after
+# them would be a twentieth of the time.
+gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items):

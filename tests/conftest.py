@@ -5,7 +5,7 @@ with little effort, in a fifth of the time, unless XLA_FLAGS says how; `make tes
 users do. And they are kept from run to run, in the same folder as those of the `salmc` command.
 
 Files that take long are begun first, so that no worker ends with one of them while others idle:
-`LONGEST_FIRST`, by CPU seconds, which need not be exact.
+`LONGEST_FIRST`, tests and examples, by CPU seconds, which need not be exact.
 """
 
 import gc
@@ -27,10 +27,17 @@ LONGEST_FIRST = (
     "movers/test_ag_svgd",
     "kernels/test_flow",
     "learning/test_fit",
+    "test_architecture",
+    "sampling/test_transitions",
     "images/test_train",
     "diagnostics/test_summary",
     "learning/test_a_nice_mc",
     "learning/test_adaptive_mixture",
+    "test_programs_on_disk",
+    "sampling/test_local_steps",
+    "learning/fit",
+    "learning/sal_mc",
+    "learning/a_nice_mc",
     "report/test_pictures",
     "contracts/test_target_contract",
     "contracts/test_kernel_contract",
@@ -72,7 +79,11 @@ gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items):
-    order = {f"tests/{name}.py": number for number, name in enumerate(LONGEST_FIRST)}
+    order = {
+        f"{folder}/{name}.py": number
+        for number, name in enumerate(LONGEST_FIRST)
+        for folder in ("tests", "src/salmc")
+    }
     items.sort(key=lambda item: order.get(item.nodeid.partition("::")[0], len(order)))
 
 

@@ -18,7 +18,7 @@ from salmc.targets import Mog2
 def sampler():
     """A flow that fits badly: exactness must not depend on it."""
     kernel = FlowKernel(jax.random.key(0), 2, layers=2, width=8, knots=4)
-    kernel = jax.tree.map(
+    kernel = eqx.filter_jit(jax.tree.map)(
         lambda leaf: leaf + 0.3 * jax.random.normal(jax.random.key(leaf.size), leaf.shape), kernel
     )
     # Tails as they were: with these weights they would be beyond all that float32 holds.
@@ -50,7 +50,8 @@ def test_init_and_step_are_what_sample_runs(sampler):
     draws = sampler.sample(chains=4, draws=8, seed=3, start=start, progress=False)
     transition = sampler.transition()
     chain_key = jax.random.split(jax.random.key(3, impl="threefry2x32"))[1]
-    key, state = jax.random.fold_in(chain_key, 1), jax.jit(transition.init)(jnp.asarray(start[1]))
+    key = jax.random.fold_in(chain_key, 1)
+    state = eqx.filter_jit(transition.init)(jnp.asarray(start[1]))
     step = jax.jit(lambda number, state: transition.step(jax.random.fold_in(key, number), state))
     for number in range(8):
         state, info = step(np.uint32(number), state)

@@ -40,7 +40,7 @@ def test_exact_draws_stay_exact(sampler):
 
 def test_they_move_chains_where_independent_proposals_do_not(sampler):
     alone = dataclasses.replace(sampler, local=0)
-    first, second = (s.sample(chains=64, draws=50, progress=False) for s in (alone, sampler))
+    first, second = (s.sample(chains=2000, draws=20, progress=False) for s in (alone, sampler))
     still = [np.mean(np.all(np.diff(d.positions, axis=1) == 0, axis=2)) for d in (first, second)]
     assert still[1] < still[0]
 

@@ -5,10 +5,11 @@ with little effort, in a fifth of the time, unless XLA_FLAGS says how; `make tes
 users do. And they are kept from run to run, in the same folder as those of the `salmc` command.
 
 Files that take long are begun first, so that no worker ends with one of them while others idle:
-`LONGEST_FIRST`, by CPU seconds, which need not be exact.
+`LONGEST_FIRST`, tests and examples, by CPU seconds, which need not be exact.
 """
 
 import gc
+import importlib
 import importlib.metadata
 import os
 
@@ -26,10 +27,17 @@ LONGEST_FIRST = (
     "movers/test_ag_svgd",
     "kernels/test_flow",
     "learning/test_fit",
+    "test_architecture",
+    "sampling/test_transitions",
     "images/test_train",
     "diagnostics/test_summary",
     "learning/test_a_nice_mc",
     "learning/test_adaptive_mixture",
+    "test_programs_on_disk",
+    "sampling/test_local_steps",
+    "learning/fit",
+    "learning/sal_mc",
+    "learning/a_nice_mc",
     "report/test_pictures",
     "contracts/test_target_contract",
     "contracts/test_kernel_contract",
@@ -50,16 +58,32 @@ if importlib.metadata.version("jaxlib").startswith("0.10."):
     LITTLE_EFFORT += " --xla_cpu_parallel_codegen_split_count=1"
 os.environ.setdefault("XLA_FLAGS", LITTLE_EFFORT)
 
+# While one of our modules is loaded, jaxtyping's hook looks for another kind of bytecode, also of
+# what that module imports: all of SciPy would be compiled in every worker. So they come first.
+for other in ("jax", "equinox", "optax", "scipy.stats", "blackjax", "matplotlib.pyplot", "typer"):
+    importlib.import_module(other)
+
 # Before any import of salmc: only modules loaded after this are checked.
 install_import_hook("salmc", "beartype.beartype")
 
 from salmc.programs_on_disk import remember_programs  # noqa: E402
 
-remember_programs()
+if folder := remember_programs():  # processes that tests start share them, too
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+# Tracing makes objects by the million, few of them garbage: with Python's own 700 a look after
+# them would be a twentieth of the time.
+gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items):
-    order = {f"tests/{name}.py": number for number, name in enumerate(LONGEST_FIRST)}
+    order = {
+        f"{folder}/{name}.py": number
+        for number, name in enumerate(LONGEST_FIRST)
+        for folder in ("tests", "src/salmc")
+    }
     items.sort(key=lambda item: order.get(item.nodeid.partition("::")[0], len(order)))
 
 
@@ -122,7 +146,7 @@ def _little_to_look_after():
 
     from salmc.programs import make_room
 
-    if make_room(share=0.4):
+    if make_room(share=0.55):  # before the library itself would, at 0.6
         gc.unfreeze()
         jax.clear_caches()  # the tests' own programs, too
     gc.collect()

@@ -115,12 +115,12 @@ def test_odd_clouds_are_left_alone():
 def test_there_and_back_with_known_slope():
     found = found_for_groups()
     points = jnp.asarray(cloud(4, 50) / UNIT * UNIT, dtype=float)
-    straight = found.inward(points)
-    back, log_slope, kept = found.outward(straight)
+    straight = eqx.filter_jit(found.inward)(points)
+    back, log_slope, kept = eqx.filter_jit(found.outward)(straight)
     assert np.all(kept)
     np.testing.assert_allclose(back / UNIT, points / UNIT, rtol=1e-4, atol=1e-4)
-    for y, slope in zip(straight[:3], log_slope[:3], strict=True):
-        jacobian = jax.jacobian(lambda y: found.outward(y)[0])(y)
+    jacobians = jax.jit(jax.vmap(jax.jacobian(lambda y: found.outward(y)[0])))(straight[:3])
+    for jacobian, slope in zip(jacobians, log_slope[:3], strict=True):
         expected = np.linalg.slogdet(np.asarray(jacobian, np.float64))[1]
         assert abs(float(slope) - expected) < 1e-3
 
@@ -131,18 +131,19 @@ def test_the_target_is_the_same_law_with_and_without_bounds():
     bounds = Bounds.of([(None, 12.0), *[(None, None)] * (1 + GROUPS)], 2 + GROUPS)
     for target in (Unbounded.with_straight(plain, straight), Unbounded(plain, bounds, straight)):
         points = jnp.asarray(cloud(5, 20), dtype=float)
-        inside = target.inward(points)
-        values = target.log_densities(inside)
-        back, outer = target.outward(inside, values)
+        inside = eqx.filter_jit(target.inward)(points)
+        values = eqx.filter_jit(target.log_densities)(inside)
+        back, outer = eqx.filter_jit(target.outward)(inside, values)
         np.testing.assert_allclose(back / UNIT, points / UNIT, rtol=1e-3, atol=1e-3)
-        np.testing.assert_allclose(outer, plain.log_densities(points), rtol=1e-3, atol=2e-2)
+        expected = eqx.filter_jit(plain.log_densities)(points)
+        np.testing.assert_allclose(outer, expected, rtol=1e-3, atol=2e-2)
         assert target.outer is plain
 
 
 def sampler_of(target):
     kernel = FlowKernel(jax.random.key(0), 2 + GROUPS, layers=1, width=4, knots=4)
-    inside = target.inward(jnp.asarray(cloud(6, 500), dtype=float))
-    pool, values = target.outward(inside, target.log_densities(inside))
+    inside = eqx.filter_jit(target.inward)(jnp.asarray(cloud(6, 500), dtype=float))
+    pool, values = eqx.filter_jit(lambda y: target.outward(y, target.log_densities(y)))(inside)
     return Sampler(
         kernel=kernel,
         target=target,

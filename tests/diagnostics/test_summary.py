@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from salmc.diagnostics import against_density, summarize
+from salmc.diagnostics.trial import host
 from salmc.sampling.draws import Draws
 from salmc.target import Target
 
@@ -17,7 +18,9 @@ TWO = np.array([[5.0, 0.0], [-5.0, 0.0]])
 
 @pytest.fixture(autouse=True)
 def fewer_points(monkeypatch):
-    """All pairs of 700 points instead of 2000: the verdicts do not change, the tests are faster."""
+    """All pairs of 700 points instead of 2000, and a part of the questions: the verdicts do not
+    change, the tests are faster."""
+    monkeypatch.setattr(host, "MOST_EFFORT", 0.4)
     monkeypatch.setattr(against_density, "DISCREPANCY_POINTS", 700)
     monkeypatch.setattr(against_density, "INVARIANCE_POINTS", 500)
 

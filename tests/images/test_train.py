@@ -113,8 +113,9 @@ def test_a_run_that_was_killed_goes_on(tmp_path):
     """By SIGKILL, in a process of its own, in the middle of training."""
     code = textwrap.dedent(
         """
-        import os, signal, sys
+        import jax, os, signal, sys
         from salmc.images import ImageSettings, train
+        from salmc.kernels import ConvKernel
         from salmc.progress import SilentReporter
         class Kill(SilentReporter):
             done = 0
@@ -123,7 +124,8 @@ def test_a_run_that_was_killed_goes_on(tmp_path):
                 if self.done == 12:
                     os.kill(os.getpid(), signal.SIGKILL)
         settings = ImageSettings(steps=16, batch=8, critic_width=4, chunk=4, checkpoint_every=1)
-        train("digits", kernel="conv", settings=settings, progress=Kill(), out=sys.argv[1],
+        kernel = ConvKernel(jax.random.key(0), (8, 8, 1), width=4, code_dim=6)
+        train("digits", kernel=kernel, settings=settings, progress=Kill(), out=sys.argv[1],
               checkpoint=sys.argv[2])
         """
     )
@@ -132,7 +134,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path):
     assert killed.returncode < 0
     assert not out.exists()
     options = {
-        "kernel": "conv",
+        "kernel": small_kernel("conv"),
         "settings": SMALL.replace(steps=16, checkpoint_every=1),
         "progress": False,
     }

@@ -15,7 +15,8 @@ from salmc.targets import Mog2
 from simple_kernels import Independent, Mirror
 
 NORMAL = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), 2)
-QUICK = {"steps": 100, "pool_size": 1024, "batch": 128, "chunk": 50}
+QUICK = {"steps": 100, "pool_size": 1024, "batch": 256, "chunk": 50}
+"""As large as in `test_cli_train`: what they compile for Mog2 is the same."""
 
 
 def test_a_sampler_that_draws_exactly_and_knows_what_it_saw(tmp_path):
@@ -41,9 +42,10 @@ def test_a_black_box_is_enough(given_pool):
 
 
 def test_samples_are_enough():
-    samples = np.random.default_rng(0).normal(size=(2000, 2)) + 5.0
+    samples = np.random.default_rng(0).normal(size=(400, 2)) + 5.0
+    small = {"steps": 50, "batch": 64}  # as in `test_cli_train`, too
     sampler = salmc.fit(
-        method="al-mc", samples=samples, kernel="flow", settings={"steps": 50}, progress=False
+        method="al-mc", samples=samples, kernel="flow", settings=small, progress=False
     )
     draws = sampler.sample(chains=8, draws=250, progress=False)
     assert np.allclose(draws.positions.mean(axis=(0, 1)), 5.0, atol=0.3)

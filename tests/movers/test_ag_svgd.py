@@ -139,10 +139,9 @@ def test_memory_that_is_worth_little_leaves_the_papers_step_as_it_is():
     small a direction is, and would show rounding.
     """
     target = salmc.Target(lambda x: -50.0 * jnp.sum((x - 3.0) ** 2), dim=3)
-    start, key = paper_start(count=10, dim=3), jax.random.key(0)
-    kept, plain = AGSVGD(target), AGSVGD(target, memory=False)
-    state, info = kept.step(key, kept.init(key, start))
-    expected, _ = plain.step(key, plain.init(key, start))
+    start = paper_start(count=10, dim=3)
+    state, info = one_step(AGSVGD(target), start)
+    expected, _ = one_step(AGSVGD(target, memory=False), start)
     assert 0.0 < info.remembered < 10.0
     assert state.followed == 0.0
     largest = jnp.max(expected.sum_of_squares)

@@ -43,10 +43,10 @@ class ConvKernel(AbstractImageKernel):
         refinements: rounds that make encoder and decoder inverses of each other; see `image`.
 
     Example:
-        >>> import jax, jax.numpy as jnp
+        >>> import equinox as eqx, jax, jax.numpy as jnp
         >>> from salmc.kernels import ConvKernel
         >>> kernel = ConvKernel(jax.random.key(0), (8, 8, 1), width=4, code_dim=6)
-        >>> kernel.generate(jnp.zeros((5, 64)), jnp.zeros((5, 6))).shape
+        >>> eqx.filter_jit(kernel.generate)(jnp.zeros((5, 64)), jnp.zeros((5, 6))).shape
         (5, 64)
     """
 

@@ -48,10 +48,11 @@ class MLPKernel(AbstractKernel):
         components: that the noise may have; 0 for one connected cloud.
 
     Example:
-        >>> import jax, jax.numpy as jnp
+        >>> import equinox as eqx, jax, jax.numpy as jnp
         >>> from salmc.kernels import MLPKernel
         >>> kernel = MLPKernel(jax.random.key(0), dim=2)
-        >>> kernel.generate(jnp.zeros((5, 2)), jnp.zeros((5, kernel.noise_dim))).shape
+        >>> generate = eqx.filter_jit(kernel.generate)
+        >>> generate(jnp.zeros((5, 2)), jnp.zeros((5, kernel.noise_dim))).shape
         (5, 2)
     """
 

@@ -79,7 +79,7 @@ def a_nice_mc(
         >>> import salmc
         >>> from salmc.learning import a_nice_mc, nice_settings
         >>> target = salmc.Target(lambda x: -0.5 * (x**2).sum(), dim=2)
-        >>> settings = nice_settings(2).replace(steps=10, pool_size=256)
+        >>> settings = nice_settings(2).replace(steps=10)
         >>> a_nice_mc(target, settings=settings, progress=False).kernel.velocity_dim
         2
     """

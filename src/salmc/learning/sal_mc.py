@@ -76,7 +76,7 @@ def sal_mc(
     Example:
         >>> import jax, salmc
         >>> from salmc.learning import default_settings, sal_mc
-        >>> settings = default_settings("flow", 2).replace(steps=20, pool_size=1024)
+        >>> settings = default_settings("flow", 2).replace(steps=20)
         >>> kernel = salmc.kernels.FlowKernel(jax.random.key(0), 2, layers=2, width=16, knots=6)
         >>> target = salmc.Target(lambda x: -0.5 * (x**2).sum(), dim=2)
         >>> sal_mc(target, kernel, settings=settings, progress=False).kernel.dim

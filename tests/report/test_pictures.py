@@ -192,7 +192,8 @@ def test_pictures_are_of_the_users_variables():
     for picture in (scatter.figure(draws), trace.figure(draws), autocorrelation.figure(draws)):
         labels = {axes.get_xlabel() for axes in picture.axes}
         labels |= {axes.get_ylabel() for axes in picture.axes}
-        labels |= {text.get_text() for legend in picture.legends for text in legend.get_texts()}
+        legends = [*picture.legends, *(axes.get_legend() for axes in picture.axes)]
+        labels |= {text.get_text() for legend in legends if legend for text in legend.get_texts()}
         assert "tau" in labels
         assert not any(label.startswith("x0") for label in labels)
     compared = comparison.figure([comparison.Result("one", draws), comparison.Result("two", draws)])

@@ -52,7 +52,7 @@ def figure(draws: Draws) -> Figure | None:
     top = max(1.02, 1.05 * float(np.nanmax(correlation[: last + 1, :count], initial=1.0)))
     axes.set(xlabel="lag in steps", ylabel="autocorrelation", xlim=(0, lags[-1]), ylim=(-0.25, top))
     axes.grid(axis="y")
-    axes.legend(loc="upper right")  # where lines have fallen; outside, it would cover the title
+    axes.legend(loc="best")  # within: outside, it would cover the title
     name = "draws" if draws.target is None else draws.target.name
     more = f" · first {count} of {quantities.shape[2]}" if quantities.shape[2] > count else ""
     known = "true mean and sd" if moments is not None else "mean and sd of all chains"

@@ -91,28 +91,12 @@ def sample(
     with reporter(progress) as whole:
         report = PartReporter(whole)
         limit = None if evaluations is None else int(_SEARCH_SHARE * evaluations)
-        gradient, follows = None, False
-        if evaluations is None and must_follow(target, seed):
-            gradient = gradient_answer(target, None, seed, report)
+        answer, gradient = _searched(target, seed, limit, report)
+        follows = gradient is None and limit is None and can_follow(target)
         if gradient is not None and gradient.mixed:
-            answer, sampler, rate = _NO_ANSWER, gradient.sampler, gradient.rate
+            sampler, rate = gradient.sampler, gradient.rate
         else:
-            # Not a second time, and never within a budget.
-            follows = gradient is None and evaluations is None and can_follow(target)
-            answer = first_answer(
-                target, seed, evaluations=limit, report=report, patient=not follows
-            )
-            if not (answer.usable or answer.patient):
-                gradient = _followed(answer, target, seed, report)
-                follows = False
-                if not gradient.mixed:
-                    answer = first_answer(target, seed, report=report)
-            if gradient is not None and gradient.mixed:
-                answer, sampler, rate = _NO_ANSWER, gradient.sampler, gradient.rate
-            else:
-                sampler, rate = _chosen(
-                    answer, target, effective, evaluations, seed, report, follows
-                )
+            sampler, rate = _chosen(answer, target, effective, evaluations, seed, report, follows)
         searched = time.perf_counter() - began
         spent = answer.evaluations["points"] if evaluations is not None else 0
         left = None if evaluations is None else evaluations - spent
@@ -120,8 +104,7 @@ def sample(
         worst = 0.0 if not first else SLOW if follows else STUCK
         draws, used = draw_rounds(sampler, effective, rate, chains, seed, left, report, worst)
         if first and _is_stuck(draws, effective, worst):
-            # p/q of the mixture's own draws saw none of what chains came to: a flow may.
-            sampler, rate = _learned(answer, target, effective, seed, report, follows)
+            sampler, rate = _instead(draws, answer, target, effective, seed, report, follows)
             searched = time.perf_counter() - began
             draws, used = draw_rounds(sampler, effective, rate, chains, seed, left, report)
     counted: dict[str, int] = {}
@@ -135,6 +118,28 @@ def sample(
         **({"evaluations": counted} if counted else {}),
     }
     return dataclasses.replace(draws, settings=settings, sampler=sampler)
+
+
+def _searched(
+    target: AbstractTarget, seed: int, limit: int | None, report: AbstractReporter
+) -> tuple[FirstAnswer, GradientAnswer | None]:
+    """A mixture, and chains along the gradient if they were tried; where these mix, no mixture.
+
+    Chains come first where a mixture would be tried in vain, and second where it does not settle.
+    Only where they do not mix is the mixture taken as far as it goes.
+    """
+    if limit is not None or not can_follow(target):
+        return first_answer(target, seed, evaluations=limit, report=report), None
+    if must_follow(target, seed):
+        gradient = gradient_answer(target, None, seed, report)
+    else:
+        answer = first_answer(target, seed, report=report, patient=False)
+        if answer.usable or answer.patient:
+            return answer, None
+        gradient = _followed(answer, target, seed, report)
+    if gradient.mixed:
+        return _NO_ANSWER, gradient
+    return first_answer(target, seed, report=report), gradient
 
 
 def _chosen(
@@ -194,6 +199,25 @@ def _learned(
     mover = choose_mover(target, seed, follows=False)  # such chains do not mix, or cannot be had
     sampler = fit(target, mover=mover, seed=seed, effective=effective, progress=report)
     return sampler, effective_rate(_accepted(sampler))
+
+
+def _instead(
+    draws: Draws,
+    answer: FirstAnswer,
+    target: AbstractTarget,
+    effective: int,
+    seed: int,
+    report: AbstractReporter,
+    follows: bool,
+) -> tuple[Sampler, float]:
+    """In the place of a mixture whose chains hardly move: p/q of its own draws saw none of what
+    they came to. Where they are only slow, it stays unless chains along the gradient mix."""
+    found = _followed(answer, target, seed, report) if follows else None
+    if found is not None and found.mixed:
+        return found.sampler, found.rate
+    if answer.sampler is None or _is_stuck(draws, effective, STUCK):
+        return _learned(answer, target, effective, seed, report, follows=False)
+    return answer.sampler, smallest_ess(draws.positions) / draws.positions[..., 0].size
 
 
 def _followed(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from salmc.bounds import Unbounded
 from salmc.kernels.mixture import MixtureKernel
@@ -20,6 +21,7 @@ from salmc.learning.hunted import MOST_DIMENSIONS, missed_modes
 from salmc.learning.settings import MANY_DATA
 from salmc.movers.base import check_at, log_densities
 from salmc.movers.cover import first_location
+from salmc.programs import compiled
 from salmc.progress import AbstractReporter
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget, Points
@@ -121,7 +123,7 @@ def _bound(found: Found, seed: int) -> Sampler:
     """What was found, as a sampler."""
     cloud = jnp.asarray(found.cloud[:_POOL], dtype=float)
     values = jnp.asarray(found.log_density[:_POOL], dtype=float)
-    pool, log_density = found.target.outward(cloud, values)
+    pool, log_density = _outward(found.target, cloud, values)
     return Sampler(
         kernel=MixtureKernel(jax.random.key(0), cloud.shape[1], components=1),
         target=found.target,
@@ -139,3 +141,9 @@ def _bound(found: Found, seed: int) -> Sampler:
         local=1,
         trajectory=found.trajectory,
     )
+
+
+@compiled
+def _outward(target: AbstractTarget, points: Points, values: Array) -> tuple[Array, Array]:
+    """One program: funnels that are bent back are dozens of operations, each compiled alone."""
+    return target.outward(points, values)

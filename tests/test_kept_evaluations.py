@@ -1,5 +1,6 @@
 """Evaluations in a file: none is lost, none made twice, and none believed that is not ours."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import salmc
 from salmc.errors import ArgumentError, OutputError, TargetError
 from salmc.evaluation import Evaluation
+from salmc.kept_evaluations import KeptEvaluations
 
 POINTS = np.random.default_rng(0).normal(size=(40, 2)).astype("f4")
 VALUES = -0.5 * np.sum(POINTS.astype(float) ** 2, axis=1)
@@ -113,3 +115,16 @@ def test_a_run_that_an_exception_ended_goes_on_where_it_was(path):
     np.testing.assert_array_equal(found, expected)
     # The one that failed, and the one that tells that the file is of this function.
     assert len(broken.calls) + len(rest.calls) == len(set(whole.calls)) + 2
+
+
+def test_a_full_disk_leaves_no_half_of_a_record(tmp_path, monkeypatch):
+    kept = KeptEvaluations(tmp_path / "kept", 2)
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:37]))
+    with pytest.raises(OutputError, match="No space left"):
+        kept.add(np.ones((2, 2)), np.zeros(2))
+    monkeypatch.undo()
+    kept.add(np.full((1, 2), 3.0), np.array([7.0]))
+    again = KeptEvaluations(tmp_path / "kept", 2)
+    assert len(again) == 1
+    assert again.values(np.full((1, 2), 3.0))[0] == [7.0]

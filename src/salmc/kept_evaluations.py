@@ -6,6 +6,7 @@ second time. A record is a point, its value and a checksum, all of one length; o
 was cut off in the middle is cut off for good, and others never suffer from it.
 """
 
+import errno
 import os
 import zlib
 from pathlib import Path
@@ -62,7 +63,11 @@ class KeptEvaluations:
             # One write at the end of the file, whoever else writes to it.
             descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
             try:
-                os.write(descriptor, records)
+                written = os.write(descriptor, records)
+                if written < len(records):
+                    # A disk that is full takes part of it: what comes later must not follow that.
+                    os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             finally:
                 os.close(descriptor)
         except OSError as error:

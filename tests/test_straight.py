@@ -187,3 +187,23 @@ def test_damaged_coordinates_get_one_sentence(tmp_path):
     path = sampler.save(tmp_path / "wrong.salmc")
     with pytest.raises(OutputError, match="damaged"):
         salmc.load(path, target)
+
+
+def test_bends_that_hide_each_other_are_undone_together():
+    """Rosenbrock's valley with branches: x₁ and x₃ follow x₀², x₂ follows x₁², and x₄ follows x₃,
+    so that neither of the last two is straighter for having its own bend undone."""
+    noise = np.random.default_rng(3).normal(size=(5, 4000))
+    first = 1.0 + 3.0 * noise[0]
+    second, fourth = (first**2 + 0.3 * noise[i] for i in (1, 3))
+    points = np.stack(
+        [first, second, second**2 + 2.0 * noise[2], fourth, fourth + 0.3 * noise[4]], axis=1
+    )
+    found = find_straight(points)
+    bends = np.sum(np.asarray(found.bends), axis=0)
+    np.testing.assert_allclose(
+        bends[[1, 2, 3, 4], [0, 1, 0, 0]], 1.0, rtol=0.02, err_msg="weights of the squares"
+    )
+    straight = found.inward(points)
+    np.testing.assert_allclose(np.std(straight[:, [1, 3]], axis=0), 0.3, rtol=0.1)
+    np.testing.assert_allclose(np.std(straight[:, 2]), 2.0, rtol=0.1)
+    np.testing.assert_allclose(np.std(straight[:, 4] - straight[:, 3]), 0.3, rtol=0.1)

@@ -6,9 +6,10 @@ import pytest
 
 import salmc
 from salmc.diagnostics.straightening import find_straight
-from salmc.learning.adaptive_mixture import FRUGAL, Adaptation, Effort
+from salmc.learning.adaptive_mixture import Adaptation
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.first_answer import first_answer
+from salmc.learning.mixture_effort import FRUGAL, Effort
 from salmc.learning.mixture_fit import Mixture
 from salmc.learning.weighted_draws import Archive, effective_count, tempered
 
@@ -86,7 +87,7 @@ def test_a_funnel_is_not_taken_for_a_mixture():
 
 def test_a_funnel_is_a_mixture_once_it_is_straight(monkeypatch):
     some = Effort(particles=256, sweeps=20, rounds=12, repairs=1, climbs=8, hunts=0)
-    monkeypatch.setattr("salmc.learning.first_answer._effort", lambda target: some)
+    monkeypatch.setattr("salmc.learning.first_answer.effort_for", lambda target: some)
     answer = first_answer(target(funnel, 5))
     assert answer.usable
     assert answer.efficiency > 0.6
@@ -105,7 +106,7 @@ def test_coordinates_that_suit_no_mixture_are_left_again(monkeypatch):
     assert bent is not None
     monkeypatch.setattr("salmc.learning.first_answer.find_straight", lambda points: bent)
     little = LITTLE._replace(rounds=6, repairs=0, climbs=4, hunts=0)
-    monkeypatch.setattr("salmc.learning.first_answer._effort", lambda target: little)
+    monkeypatch.setattr("salmc.learning.first_answer.effort_for", lambda target: little)
     answer = first_answer(target(log_density, 2))
     assert answer.usable
     assert answer.sampler.target.outer is answer.sampler.target

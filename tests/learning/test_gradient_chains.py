@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import salmc
-from salmc.learning import first_answer
 from salmc.learning import gradient_answer as gradient
+from salmc.learning import mixture_sampler
 from salmc.learning.gradient_answer import can_follow, gradient_answer, must_follow
 from salmc.progress import SilentReporter
 from salmc.sampling.sampler_uses import UNTRAINED
@@ -52,7 +52,7 @@ def test_a_bar_of_rounds_ends_full(answer, reporter):
 
 
 def test_nothing_of_it_is_called_trained(answer):
-    assert set(UNTRAINED) == {gradient.METHOD, first_answer.METHOD}
+    assert set(UNTRAINED) == {gradient.METHOD, mixture_sampler.METHOD}
     assert not answer.sampler.trained
     assert "train" not in answer.sampler._repr_html_()
     assert "along the gradient" in answer.sampler._repr_html_()
@@ -92,3 +92,21 @@ def test_the_same_seed_gives_the_same_sampler(answer):
     assert jax.tree.all(
         jax.tree.map(np.array_equal, again.sampler.trajectory, answer.sampler.trajectory)
     )
+
+
+def test_a_regression_is_no_funnel_though_its_curvature_changes():
+    """Counts with a log link and a free scale: Laplace's Gaussian nearly fits."""
+    generator = np.random.default_rng(8)
+    rows = jnp.asarray(generator.normal(size=(60, 3)))
+    counts = jnp.asarray(generator.poisson(np.exp(1.0 + 0.5 * np.asarray(rows[:, 0]))))
+
+    def regression(x):
+        scale = jnp.exp(x[4])
+        mean = jnp.exp(x[3] + rows @ x[:3])
+        log_share = jnp.log(scale / (scale + mean))
+        terms = jax.scipy.special.gammaln(counts + scale) - jax.scipy.special.gammaln(scale)
+        terms += scale * log_share + counts * jnp.log1p(-jnp.exp(log_share))
+        return jnp.sum(terms) - 0.5 * jnp.sum(x[:4] ** 2) / 25.0 - 0.5 * (x[4] - 2.0) ** 2
+
+    assert not must_follow(salmc.Target(regression, dim=5), 0)
+    assert must_follow(salmc.Target(funnel, dim=1 + EFFECTS), 0)

@@ -83,3 +83,37 @@ def test_a_coordinate_that_never_changes_is_no_obstacle():
     points[:, 1] = 3.0
     mixture = fit_mixture(points, np.ones(200), np.random.default_rng(0))
     assert np.all(np.isfinite(mixture.log_density(points)))
+
+
+def test_light_modes_that_are_known_are_kept():
+    """Sixteen modes, down to one in 300: a random beginning misses some, and so few points as
+    there are would give them any shape."""
+    generator = np.random.default_rng(0)
+    corners = np.array(np.meshgrid(*[[-4.0, 4.0]] * 4)).reshape(4, -1).T
+    shares = np.prod(np.where(corners > 0.0, 0.76, 0.24), axis=1)
+
+    def points(count):
+        which = generator.choice(len(shares), count, p=shares)
+        around = np.concatenate([corners[which], np.zeros((count, 4))], axis=1)
+        return around + generator.normal(size=(count, 8))
+
+    built, fresh = points(1500), points(20_000)
+    known = Mixture.of_gaussians(
+        np.ones(16),
+        np.concatenate([corners + 0.2, np.zeros((16, 4))], axis=1),
+        np.repeat(1.2 * np.eye(8)[None], 16, axis=0),
+    )
+    fits = [
+        fit_mixture(built, np.ones(len(built)), np.random.default_rng(1), modes=modes)
+        for modes in (None, known)
+    ]
+    exact = known._replace(
+        weights=shares, means=known.means - [*[0.2] * 4, *[0.0] * 4], factors=known.factors / 1.2
+    )
+    lost = [float(np.mean(exact.log_density(fresh) - fit.log_density(fresh))) for fit in fits]
+    assert lost[1] < 0.15
+    assert lost[0] > 3.0 * lost[1]
+    assert len(fits[1].weights) == 16
+    # Modes that the points do not show are no reason to believe in them.
+    one = generator.normal(size=(1500, 8))
+    assert len(fit_mixture(one, np.ones(len(one)), generator, modes=known).weights) == 1

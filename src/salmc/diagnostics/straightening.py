@@ -10,47 +10,23 @@ of the pool, and what is gained is what is gained on the other half. No gradient
 of the density is needed.
 """
 
-from typing import NamedTuple
-
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from salmc.diagnostics.bends import best_bend
+from salmc.diagnostics.funnel_shapes import best_funnel
 from salmc.diagnostics.point_sets import Cloud
-from salmc.straight import NEVER, Straight
+from salmc.diagnostics.standard_units import Units, are_empty
+from salmc.straight import Straight
 
 _POINTS = 4000
 _MOST_MAPS = 8
-_FEWEST_EACH = 20
-"""Points for each coordinate, below which nothing is looked for."""
-
 _SHOWN, _BEYOND_CHANCE = 0.1, 4.0
 """Correlation of a coordinate with the log spread of another, at which they may be a funnel; and in
 standard errors, of few points."""
 
 _LEAST_GAIN = 0.1
 """Of log density for each point, from one map more: less is not worth other coordinates."""
-
-_CLUSTERS = -1.3
-"""Excess kurtosis of a coordinate with nothing in its middle; −1.2 is that of a uniform, −2 of two
-points. Separate modes are no funnel, and no bend."""
-
-
-class Units(NamedTuple):
-    """Points in standard units u, x = middle + width u."""
-
-    units: Cloud
-    middle: Float[np.ndarray, " dim"]
-    width: Float[np.ndarray, " dim"]
-
-    @classmethod
-    def of(cls, points: Cloud, each: int = _FEWEST_EACH) -> "Units | None":
-        """Of at least so many points for each coordinate, or None."""
-        middle, width = np.mean(points, axis=0), np.std(points, axis=0)
-        few = len(points) < each * points.shape[1] or points.shape[1] < 2
-        if few or not np.all((width > 0.0) & np.isfinite(width)):
-            return None
-        return cls((points - middle) / width, middle, width)
 
 
 def find_straight(points: Cloud) -> Straight | None:
@@ -65,7 +41,7 @@ def find_straight(points: Cloud) -> Straight | None:
         cloud = Units.of(points)
         if cloud is None:
             break
-        best, one = max((_funnel(cloud), _bend(cloud)), key=lambda pair: pair[0])
+        best, one = max((_funnel(cloud), best_bend(cloud, _LEAST_GAIN)), key=lambda pair: pair[0])
         if one is None or best < _LEAST_GAIN:
             break
         found.append(one)
@@ -110,77 +86,4 @@ def _funnel(cloud: Units) -> tuple[float, Straight | None]:
     shown = _shown(cloud)
     if not np.any(shown):
         return -np.inf, None
-    from salmc.diagnostics.funnel_shapes import best_funnel
-
     return best_funnel(cloud, shown)
-
-
-def _bend(cloud: Units) -> tuple[float, Straight | None]:
-    """The square of one coordinate that explains most of another, and what it gains.
-
-    What is left of u_j when all others are taken off it, and of each u_k², are correlated with
-    correlation r: on the points that built it the square gains −½ log(1 − r²).
-    """
-    built, held = cloud.units[::2], cloud.units[1::2]
-    found = _bend_correlations(built) * ~are_empty(cloud.units)
-    most = float(np.max(found))
-    j, k = (int(i) for i in np.unravel_index(np.argmax(found), found.shape))
-    if -0.5 * np.log(max(1.0 - most**2, 1e-30)) < _LEAST_GAIN:
-        return -np.inf, None
-    known = np.stack([np.ones(len(built)), built[:, k], built[:, k] ** 2], axis=1)
-    _, linear, weight = np.linalg.lstsq(known, built[:, j], rcond=None)[0].tolist()
-    # With its linear part, or what is left would hide the bends of others.
-    origin = -0.5 * linear / weight
-    straight = [points.copy() for points in (built, held)]
-    for points in straight:
-        points[:, j] -= weight * (points[:, k] - origin) ** 2
-    gain = likelihood(*straight) - likelihood(built, held)
-    return gain, _bent(cloud, j, k, weight, origin)
-
-
-def _bend_correlations(units: Cloud) -> Float[np.ndarray, "dim dim"]:
-    """|r| of each u_j (row) with each u_k² (column), when all other coordinates are taken off both.
-
-    With P the precision of u, what is left of u_j has the variance 1/P_jj; with B the coefficients
-    of u_k² on all of u, and e_k what they leave, u_k² without the part of the others is
-    e_k + B_jk (what is left of u_j): both are had from one solution for all pairs.
-    """
-    dim = units.shape[1]
-    centred, squares = units - np.mean(units, axis=0), units**2
-    squares = squares - np.mean(squares, axis=0)
-    covariance = centred.T @ centred / len(units) + 1e-9 * np.eye(dim)
-    precision = np.linalg.inv(covariance)
-    coefficients = precision @ (centred.T @ squares) / len(units)
-    left = np.mean((squares - centred @ coefficients) ** 2, axis=0)
-    shared = coefficients**2 / np.diag(precision)[:, None]
-    found = np.sqrt(shared / (shared + left + 1e-30))
-    np.fill_diagonal(found, 0.0)
-    return found
-
-
-def _bent(cloud: Units, j: int, k: int, weight: float, origin: float) -> Straight:
-    """u_j = y_j + weight (u_k − origin)², in own units."""
-    width, dim = cloud.width, len(cloud.middle)
-    middle = cloud.middle + origin * width
-    bends, widths = np.zeros((dim, dim)), np.ones(dim)
-    bends[j, k] = weight * width[j] / width[k] ** 2
-    widths[j] = width[j] * np.std(cloud.units[:, j] - weight * (cloud.units[:, k] - origin) ** 2)
-    nothing, matrix = np.zeros(dim), np.zeros((dim, dim))
-    own = (np.zeros(()), nothing, matrix, nothing, bends, middle, widths)
-    further = (matrix, np.full(dim, NEVER), nothing)
-    return Straight(jnp.array([k]), *(jnp.asarray(a, dtype=float)[None] for a in (*own, *further)))
-
-
-def are_empty(columns: Cloud, kurtosis: float = _CLUSTERS) -> np.ndarray:
-    """Which columns have next to nothing in their middle."""
-    away = columns - np.mean(columns, axis=0)
-    squares = np.mean(away**2, axis=0)
-    return np.mean(away**4, axis=0) < (3.0 + kurtosis) * squares**2
-
-
-def likelihood(built: Cloud, held: Cloud) -> float:
-    """Mean log density of held-out points by a Gaussian that was fitted to the others."""
-    middle, covariance = np.mean(built, axis=0), np.cov(built, rowvar=False)
-    covariance = covariance + 1e-12 * np.trace(covariance) * np.eye(len(middle))
-    squares = np.sum((held - middle) * np.linalg.solve(covariance, (held - middle).T).T, axis=1)
-    return float(-0.5 * (np.linalg.slogdet(covariance)[1] + np.mean(squares)))

@@ -21,7 +21,6 @@ Reference: Cornuet, Marin, Mira and Robert, "Adaptive multiple importance sampli
 
 import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -29,6 +28,7 @@ from scipy.spatial import cKDTree
 
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.host_moves import Moves
+from salmc.learning.mixture_effort import Effort
 from salmc.learning.mixture_fit import Mixture, fit_mixture
 from salmc.learning.weighted_draws import Archive, effective_count, tempered
 from salmc.movers.cover import COVERED, FIRST_SCALES, GROWTH, NEAR_ENOUGH, SATURATED
@@ -50,40 +50,15 @@ _DRIFTED = 4.0
 _HOPELESS = 0.1
 """Below this efficiency a mixture that was repaired once is not repaired again."""
 
+_CLIMBED_AGAIN = 8
+"""Climbs from where a mixture of several modes draws too rarely."""
+
 _NEIGHBOURS, _KEPT, _HUNTED = 10, 4096, 4096
 _RARELY, _RARE_SHARE = 30.0, 0.01
 """Places where p/q is so many times its mean are drawn rarely; so much of a cloud may be there."""
 
 
-class Effort(NamedTuple):
-    """How much is spent.
-
-    Attributes:
-        each: draws in a round.
-        rounds: at most so many in a row.
-        repairs: at most so many looks by local moves, after each of which the rounds go on.
-        particles, sweeps: of these looks.
-        turns: through funnels, in each of them.
-        climbs: from peaks of the draws, and from any of them, at most so many each.
-        hunts: for modes that a settled mixture lacks, while they find any; at most so many.
-        wide: draws of the proposal that covers, beside those of the rounds: narrow modes.
-    """
-
-    each: int = 1024
-    rounds: int = 40
-    repairs: int = 3
-    particles: int = 512
-    sweeps: int = 40
-    turns: int = 4
-    climbs: int = 48
-    hunts: int = 3
-    wide: int = 0
-
-
-FRUGAL = Effort(
-    each=400, rounds=25, repairs=2, particles=200, sweeps=10, turns=0, climbs=2, hunts=0
-)
-"""For densities that are dear, as black boxes are."""
+Found = Callable[[np.ndarray], Mixture | None]
 
 
 @dataclasses.dataclass
@@ -97,8 +72,12 @@ class Adaptation:
         archive: draws so far.
         mixture: the best so far; None before the first round.
         efficiency: its effective draws for each draw.
+        modes: Gaussians at the modes that were found by climbing.
         settled: whether exact local moves left its cloud where it was.
         patient: whether a mixture that does not settle is repaired; there may be a better way.
+        find_modes: Gaussians at the modes that are found from some starts.
+        hunt: Gaussians at modes that some particles lack; None where they lack none.
+        leaves: whether a cloud that does not settle had better be left to other coordinates.
         watch: told the efficiency after each round.
     """
 
@@ -108,46 +87,52 @@ class Adaptation:
     archive: Archive
     mixture: Mixture | None = None
     efficiency: float = 0.0
+    modes: Mixture | None = None
     settled: bool = False
     patient: bool = True
+    find_modes: Found | None = None
+    hunt: Found | None = None
+    leaves: Callable[[np.ndarray], bool] | None = None
     watch: Callable[[float], None] = lambda efficiency: None
 
-    def run(
-        self,
-        mean: np.ndarray,
-        factor: np.ndarray,
-        find_modes: Callable[[np.ndarray], Mixture | None] | None = None,
-        hunt: Callable[[np.ndarray], Mixture | None] | None = None,
-        known: np.ndarray | None = None,
-    ) -> None:
+    def run(self, mean: np.ndarray, factor: np.ndarray, known: np.ndarray | None = None) -> None:
         """From a first Gaussian to a settled mixture, or as far as rounds and budget go.
 
         Args:
             mean, factor: of the Gaussian; the factor is triangular.
-            find_modes: Gaussians at the modes that are found from some starts.
-            hunt: Gaussians at modes that some particles lack; None where they lack none.
             known: a cloud that is near the target already, from which to begin instead.
         """
         try:
             if known is None:
-                self.search(mean, factor, find_modes)
+                self.search(mean, factor)
             else:
                 self.draw(fit_mixture(known, np.ones(len(known)), self.generator), self.effort.each)
             self.improve()
+        except BudgetSpentError:
+            return
+        self.settle()
+
+    def settle(self) -> None:
+        """Rounds of exact local moves, hunts and repairs, until the mixture has what they find."""
+        try:
             repairs = hunts = 0
             while self.mixture is not None:
                 cloud, values = self.moved_cloud()
                 rare = self.rarely_drawn(self.mixture, cloud, values)
                 self.settled = self.drift(cloud) < _DRIFTED and rare <= _RARE_SHARE
                 found = None
-                if self.settled and hunt is not None and hunts < self.effort.hunts:
+                if not self.settled and self.leaves is not None and self.leaves(cloud):
+                    return
+                if self.settled and self.hunt is not None and hunts < self.effort.hunts:
                     rows = self.archive.resampled(self.generator, _HUNTED)
-                    found, hunts = hunt(self.archive.points[rows]), hunts + 1
+                    found, hunts = self.hunt(self.archive.points[rows]), hunts + 1
+                    self.remember(found)
                 hopeless = repairs > 0 and self.efficiency < _HOPELESS
                 may_repair = self.patient and repairs < self.effort.repairs and not hopeless
                 if not self.settled and may_repair:
                     found = fit_mixture(cloud, np.ones(len(cloud)), self.generator)
                     repairs += 1
+                    self.climb_again(cloud, values)
                 if found is None:
                     return
                 self.draw(found, self.effort.each)
@@ -155,19 +140,33 @@ class Adaptation:
         except BudgetSpentError:
             return
 
-    def search(
-        self,
-        mean: np.ndarray,
-        factor: np.ndarray,
-        find_modes: Callable[[np.ndarray], Mixture | None] | None,
-    ) -> None:
+    def search(self, mean: np.ndarray, factor: np.ndarray) -> None:
         """Draws that cover the target, and of Gaussians at its modes."""
         proposal = self.cover(mean, factor)
         seen = self.look_around(proposal) if self.effort.wide else self.archive.latest()
-        if find_modes is not None and np.sum(seen[1] > -np.inf) > _NEIGHBOURS:
-            modes = find_modes(self.starts(*seen))
+        if self.find_modes is not None and np.sum(seen[1] > -np.inf) > _NEIGHBOURS:
+            modes = self.find_modes(self.starts(*seen))
             if modes is not None:
+                self.remember(modes)
                 self.draw(modes, self.effort.each)
+
+    def climb_again(self, cloud: np.ndarray, values: np.ndarray) -> None:
+        """Where the mixture draws too rarely there may be one more mode, of many: climb there."""
+        several = self.modes is not None and len(self.modes.weights) > 1
+        if self.mixture is None or self.find_modes is None or not several:
+            return
+        rarest = np.argsort(self.mixture.log_density(cloud) - values)[:_CLIMBED_AGAIN]
+        found = self.find_modes(cloud[rarest])
+        if found is not None and self.modes is not None:
+            new = found.apart_from(self.modes)
+            self.remember(new)
+            if new is not None:
+                self.draw(new, self.effort.each)
+
+    def remember(self, found: Mixture | None) -> None:
+        """Gaussians at modes, from which fits begin."""
+        if found is not None:
+            self.modes = found if self.modes is None else self.modes.beside(found)
 
     def look_around(self, proposal: Mixture) -> tuple[np.ndarray, np.ndarray]:
         """Many draws of a wide proposal, of which enough are kept, and log p there."""
@@ -230,7 +229,8 @@ class Adaptation:
                 return
             weights, beta = tempered(log_weights, min(wanted, 0.25 * len(log_weights)))
             near = None if beta < 1.0 or self.mixture is None else len(self.mixture.weights)
-            fitted = fit_mixture(self.archive.points, weights, self.generator, near)
+            modes = None if self.modes is None or len(self.modes.weights) == 1 else self.modes
+            fitted = fit_mixture(self.archive.points, weights, self.generator, near, modes)
             if not all(np.all(np.isfinite(part)) for part in fitted):
                 return
             wide = int(_WIDE_SHARE * each)

@@ -6,7 +6,7 @@ is tried again in coordinates in which they are straight. `usable` says whether 
 the target at hand; where it is not, `fit` learns a flow.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,15 +14,15 @@ import numpy as np
 from salmc import checks
 from salmc.bounds import Bounds, Unbounded
 from salmc.diagnostics.straightening import find_straight
-from salmc.kernels.layers import Whitening
-from salmc.kernels.mixture import MixtureKernel
-from salmc.learning.adaptive_mixture import FRUGAL, Adaptation, Effort
+from salmc.learning.adaptive_mixture import Adaptation
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.host_moves import Moves
 from salmc.learning.hunted import missed_modes
+from salmc.learning.laplace_mixture import laplace_mixture
+from salmc.learning.mixture_effort import FRUGAL, Effort, effort_for
 from salmc.learning.mixture_fit import Mixture
-from salmc.learning.review import local_steps
-from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
+from salmc.learning.mixture_sampler import mixture_sampler
+from salmc.learning.settings import MANY_DIMENSIONS
 from salmc.learning.weighted_draws import Archive
 from salmc.movers.base import check_at
 from salmc.movers.climb import can_climb, find_modes
@@ -33,14 +33,10 @@ from salmc.sampling.sampler import Sampler
 from salmc.straight import Straight
 from salmc.target import AbstractTarget
 
-METHOD = "mixture"
-
-_POOL = 4096
 _USABLE = 0.25
-"""Effective draws for each draw, at least; what has fewer is no mixture of Gaussians."""
-
-_FEW_DIMENSIONS = 4
-"""Up to which many draws find narrow modes."""
+_USABLE_OF_MANY = 0.1
+"""Effective draws for each draw, at least; what has fewer is no mixture of Gaussians. Less will do
+between several modes, as nothing but a flow would come from one to another."""
 
 _SEVERAL_DIMENSIONS = 8
 """Below which repairs and bends cost little."""
@@ -49,15 +45,13 @@ _REPEATS = 24
 """Climbs in a row that find nothing new, after which there is hardly a mode left: of one that a
 sixth of the starts belong to, a chance of 1 in 80."""
 
-_NEARLY_ALL = 0.9
-"""Effective draws for each draw, above which chains need no local steps."""
-
 _MANY_OUTSIDE = 0.02
 """Share of a mixture's draws where the density is zero, at which to look for edges."""
 
 _FEWEST_EACH = 16
 """Points for each coordinate that look for edges."""
 
+_MOST_STRAIGHTENED = 3
 _FOLLOWERS = 2048
 """Particles that go through funnels."""
 
@@ -104,7 +98,7 @@ def first_answer(
     checks.integer("seed", seed, 0)
     report = SilentReporter() if report is None else report
     evaluator = Evaluator(target.unbounded, evaluations)
-    effort = _effort(evaluator.target)
+    effort = effort_for(evaluator.target)
     patient = patient or target.dim < _SEVERAL_DIMENSIONS
     found, gradients = _adapted(evaluator, seed, effort, report, patient=patient)
     edges = None if found.mixture is None else _edges(found)
@@ -113,18 +107,8 @@ def first_answer(
         evaluator.target = Unbounded(evaluator.target, inside)
         found, more = _adapted(evaluator, seed, effort, report, patient=patient)
         gradients += more
-    if found.patient and _may_straighten(found):
-        followers, straight = _followers(found)
-        if straight is not None:
-            plain = evaluator.target
-            evaluator.target = Unbounded.with_straight(plain, straight)
-            known = np.asarray(straight.inward(jnp.asarray(followers, dtype=float)), np.float64)
-            again, more = _adapted(evaluator, seed, effort, report, known)
-            gradients += more
-            if _is_usable(found) and not _is_usable(again):
-                evaluator.target = plain  # several modes of different widths look like a funnel
-            else:
-                found = again
+    found, more = _straightened(found, seed, report)
+    gradients += more
     counts = {
         "points": evaluator.points,
         "batches": evaluator.batches,
@@ -132,40 +116,77 @@ def first_answer(
     }
     if found.mixture is None:
         return FirstAnswer(None, 0.0, False, counts, found.patient)
-    sampler = _bound(evaluator.target, found, seed, counts)
+    sampler = mixture_sampler(evaluator.target, found, seed, counts)
     return FirstAnswer(sampler, found.efficiency, _is_usable(found), counts, found.patient)
 
 
 def _is_usable(found: Adaptation) -> bool:
-    return found.settled and found.efficiency >= _USABLE
+    several = found.modes is not None and len(found.modes.weights) > 1
+    return found.settled and found.efficiency >= (_USABLE_OF_MANY if several else _USABLE)
+
+
+def _straightened(found: Adaptation, seed: int, report: AbstractReporter) -> tuple[Adaptation, int]:
+    """A mixture in coordinates in which funnels and bends are straight, if that is better; and how
+    many gradients it took."""
+    evaluator, effort, plain, first = found.evaluator, found.effort, found.evaluator.target, found
+    gradients = 0
+    for _ in range(_MOST_STRAIGHTENED):
+        if not (found.patient and _may_straighten(found)):
+            break
+        followers, straight = _followers(found)
+        if straight is None:
+            break
+        before, last = evaluator.target, found
+        evaluator.target = Unbounded.with_straight(plain, straight)
+        known = np.asarray(straight.inward(jnp.asarray(followers, dtype=float)), np.float64)
+        found, more = _adapted(evaluator, seed, effort, report, known)
+        gradients += more
+        if _is_usable(last) and not _is_usable(found):
+            evaluator.target, found = before, last
+            break
+        if not _is_usable(found) and found.efficiency < last.efficiency:
+            break  # what was straightened wrongly would be again
+    bent = evaluator.target, found
+    # Repairs that were put off; and modes of different widths look like a funnel.
+    for target, one in [bent, (plain, first)]:
+        if not _is_usable(found) and not one.settled and one.leaves is not None:
+            evaluator.target, one.leaves = target, None
+            with np.errstate(all="ignore"):
+                one.settle()
+            if _is_usable(one):
+                return one, gradients
+    evaluator.target, found = bent
+    return found, gradients
 
 
 def _may_straighten(found: Adaptation) -> bool:
     """Where a mixture does not fit, or may end in a neck, and evaluations are not counted."""
-    cheap = found.effort is not FRUGAL and found.evaluator.limit is None
-    if found.mixture is None or not cheap or found.archive.dim > MANY_DIMENSIONS:
+    if found.mixture is None or not _looks_for_bends(found.evaluator, found.effort):
         return False
     rows = found.archive.resampled(found.generator, _FOLLOWERS)
     return not _is_usable(found) or find_straight(found.archive.points[rows]) is not None
 
 
+def _looks_for_bends(evaluator: Evaluator, effort: Effort) -> bool:
+    few = evaluator.target.dim <= MANY_DIMENSIONS
+    return effort is not FRUGAL and evaluator.limit is None and few
+
+
 def _followers(found: Adaptation) -> tuple[np.ndarray, Straight | None]:
-    """Particles that went through funnels, and coordinates in which those are straight, if any."""
+    """Particles that went through funnels, in coordinates that are not straightened; and those in
+    which they are straight, if any."""
     rows = found.archive.resampled(found.generator, _FOLLOWERS)
     moves = Moves(found.evaluator, found.generator, found.effort.sweeps)
     cloud = moves.evolved(found.archive.points[rows], found.archive.values[rows])
     points, _ = moves.through_funnels(*cloud, MOST_TURNS)
+    target = found.evaluator.target
+    before = target.straight if isinstance(target, Unbounded) else None
+    if before is not None:
+        # Once more from the beginning: what reaches further shows more exactly how it bends.
+        if find_straight(found.generator.permutation(points)) is None:
+            return points, None
+        points = before.outward_points(points)
     return points, find_straight(found.generator.permutation(points))
-
-
-def _effort(target: AbstractTarget) -> Effort:
-    """By what the density costs, as far as it is known: the same on every machine."""
-    if not target.differentiable or target.size > MANY_DATA:
-        return FRUGAL
-    if target.dim > MANY_DIMENSIONS:
-        # Only what Laplace's Gaussian nearly describes can be had by draws alone.
-        return Effort(each=max(1024, 16 * target.dim), rounds=6, repairs=1, climbs=2, hunts=0)
-    return Effort(wide=2**16 if target.dim <= _FEW_DIMENSIONS else 2**12)
 
 
 def _adapted(
@@ -187,12 +208,7 @@ def _adapted(
         gradients += found.gradients
         # Chains along the gradient do not come from one mode to another: a mixture does.
         adaptation.patient = patient or len(found.positions) > 1
-        if not len(found.positions):
-            return None
-        masses = np.exp(found.log_masses - found.log_masses[0])
-        # A mode that Laplace thinks light may be heavy: each is drawn from often enough to show it.
-        weights = 0.5 * masses / np.sum(masses) + 0.5 / len(masses)
-        return Mixture.of_gaussians(weights, found.positions, found.factors)
+        return laplace_mixture(found)
 
     def hunt(cloud: np.ndarray) -> Mixture | None:
         missed = missed_modes(target, cloud, seed)
@@ -221,16 +237,22 @@ def _adapted(
         generator,
         effort,
         Archive.empty(target.dim),
+        find_modes=modes if can_climb(target) else None,
+        # A hunt takes as many evaluations as it takes time: none within a budget.
+        hunt=hunt if evaluator.limit is None else None,
+        leaves=_bends if _looks_for_bends(evaluator, effort) else None,
         watch=watch,
     )
-    # A hunt takes as many evaluations as it takes time: none within a budget.
-    allowed = hunt if evaluator.limit is None else None
     # Weights and places may leave the range of numbers on the way: that is looked for, and where
     # it happens the mixture is none, which `usable` says. NumPy's own words would help nobody.
     with np.errstate(all="ignore"):
-        adaptation.run(mean, factor, modes if can_climb(target) else None, allowed, known)
+        adaptation.run(mean, factor, known)
     report.advance(max(0, effort.rounds - rounds), efficiency=adaptation.efficiency)
     return adaptation, gradients
+
+
+def _bends(cloud: np.ndarray) -> bool:
+    return find_straight(cloud) is not None
 
 
 def _edges(found: Adaptation) -> tuple[np.ndarray, np.ndarray] | None:
@@ -244,44 +266,3 @@ def _edges(found: Adaptation) -> tuple[np.ndarray, np.ndarray] | None:
         return find_edges(found.evaluator, found.archive.points[rows])
     except BudgetSpentError:
         return None
-
-
-def _bound(target: AbstractTarget, found: Adaptation, seed: int, counts: dict[str, int]) -> Sampler:
-    """The mixture as a kernel in whitened coordinates, with a pool drawn by the weights."""
-    assert found.mixture is not None
-    rows = found.archive.resampled(found.generator, _POOL)
-    pool, values = found.archive.points[rows], found.archive.values[rows]
-    whitening = Whitening.fit(jnp.asarray(pool))
-    matrix = np.asarray(whitening.forward_matrix, np.float64)
-    factors = np.swapaxes(found.mixture.factors, 1, 2) @ matrix
-    covariances = np.swapaxes(factors, 1, 2) @ factors
-    kernel = MixtureKernel.of(
-        found.mixture.weights,
-        (found.mixture.means - np.asarray(whitening.mean, np.float64)) @ matrix,
-        np.linalg.cholesky(covariances),
-        found.mixture.shares,
-    )
-    points, log_density = target.outward(
-        jnp.asarray(pool, dtype=float), jnp.asarray(values, dtype=float)
-    )
-    log_weights = found.archive.values - found.mixture.log_density(found.archive.points)
-    own = found.archive.proposals_of(found.mixture, log_weights)
-    local = local_steps(log_weights[rows], own)
-    if found.effort is not FRUGAL and found.efficiency < _NEARLY_ALL:
-        local = 1  # they cost little where the density does, and no chain sticks
-    settings: dict[str, Any] = {
-        "seed": seed,
-        "target": target.name,
-        "efficiency": found.efficiency,
-        "evaluations": counts,
-    }
-    return Sampler(
-        kernel=kernel,
-        target=target,
-        whitening=whitening,
-        pool=np.asarray(points),
-        method=METHOD,
-        settings=settings,
-        pool_log_density=np.asarray(log_density),
-        local=local,
-    )

@@ -18,6 +18,7 @@ from salmc.kernels.mixture import MixtureKernel
 from salmc.learning.gradient_chains import CHAINS, MOST_ROUNDS, Found, GradientChains
 from salmc.learning.gradient_coordinates import shows_funnels
 from salmc.learning.hunted import MOST_DIMENSIONS, missed_modes
+from salmc.learning.laplace_mixture import nearly_fits
 from salmc.learning.settings import MANY_DATA
 from salmc.movers.base import check_at, log_densities
 from salmc.movers.cover import first_location
@@ -62,7 +63,9 @@ def must_follow(target: AbstractTarget, seed: int) -> bool:
     # What is wrong with a density is told here, before anything else is made of it.
     if not check_at(base, places[:_TRIED], required=False):
         return False
-    return base.dim > _MOST_FOR_MIXTURES or shows_funnels(base, places)
+    if base.dim > _MOST_FOR_MIXTURES:
+        return True
+    return shows_funnels(base, places) and not nearly_fits(base, places, seed)
 
 
 def gradient_answer(

@@ -26,6 +26,9 @@ _SETTLED = 1e-4
 _WORTH = 5e-3
 """Gain in held-out log likelihood for each point that more components must bring."""
 
+_HELD_BY = (1.0, 8.0, 64.0)
+"""Points for each coordinate by which a component may be held to the mode that it began at."""
+
 _FEWEST_EACH = 3
 """Points for each coordinate of a component, in the mean, at least."""
 
@@ -75,6 +78,29 @@ class Mixture(NamedTuple):
             draws[rows] = mean + noise[rows] @ factor.T
         return draws
 
+    def apart_from(self, others: "Mixture") -> "Mixture | None":
+        """The components whose mean is within one standard deviation of none of the others."""
+        inverses = np.linalg.inv(others.factors)
+        away = np.einsum("kij,knj->kni", inverses, self.means - others.means[:, None])
+        new = np.all(np.sum(away**2, axis=2) > 1.0, axis=0)
+        if not np.any(new):
+            return None
+        weights = self.weights[new] / np.sum(self.weights[new])
+        return Mixture(weights, self.means[new], self.factors[new], self.shares)
+
+    def beside(self, other: "Mixture") -> "Mixture":
+        """The components of both, all alike in weight."""
+        count = len(self.weights) + len(other.weights)
+        means = np.concatenate([self.means, other.means])
+        factors = np.concatenate([self.factors, other.factors])
+        return Mixture(np.full(count, 1.0 / count), means, factors, self.shares)
+
+    def in_units(self, middle: np.ndarray, unit: np.ndarray) -> "Mixture":
+        """Of (x − middle) / unit instead of x."""
+        return self._replace(
+            means=(self.means - middle) / unit, factors=self.factors / unit[:, None]
+        )
+
     def widened(self, by: float) -> "Mixture":
         """With all factors so many times as large."""
         return self._replace(factors=by * self.factors)
@@ -85,6 +111,7 @@ def fit_mixture(
     weights: Float[np.ndarray, " n"],
     generator: np.random.Generator,
     near: int | None = None,
+    modes: Mixture | None = None,
 ) -> Mixture:
     """A mixture of as many components as points that were left out call for.
 
@@ -93,32 +120,47 @@ def fit_mixture(
         weights: of the points; they need not sum to 1.
         generator: of the beginnings and of what is left out.
         near: a guess at how many components there are; fewer than half of it are not tried.
+        modes: Gaussians at modes that are known, from which to begin as well: of many modes a
+            random beginning misses the light ones, and points around them are few.
     """
     points, weights = _heaviest(points, weights)
+    dim = points.shape[1]
     middle, unit = _units(points, weights)
     scaled = (points - middle) / unit
     left_out = generator.permutation(len(scaled)) % 2 == 0
     inside = weights * ~left_out
     effective = np.sum(inside) ** 2 / max(np.sum(inside**2), _TINY)
+    known = None if modes is None else modes.in_units(middle, unit)
+    held = weights[left_out]
+
+    def likelihood(tried: Mixture) -> float:
+        return float(tried.log_density(scaled[left_out]) @ held / np.sum(held))
+
     best, found, worse = 1, -np.inf, 0
     for count in _COUNTS:
-        if count > 1 and effective < _FEWEST_EACH * count * (points.shape[1] + 1):
+        if count > 1 and effective < _FEWEST_EACH * count * (dim + 1):
             break
         if near is not None and 2 * count < near:
             continue
         tried = _expect_maximise(scaled[~left_out], weights[~left_out], count, generator)
-        held = weights[left_out]
-        likelihood = float(tried.log_density(scaled[left_out]) @ held / np.sum(held))
-        if likelihood > found + _WORTH:
-            best, found, worse = count, likelihood, 0
+        reached = likelihood(tried)
+        if reached > found + _WORTH:
+            best, found, worse = count, reached, 0
         else:
             worse += 1
             if worse == 2:
                 break
-    mixture = _expect_maximise(scaled, weights, best, generator)
-    return mixture._replace(
-        means=middle + unit * mixture.means, factors=unit[:, None] * mixture.factors
-    )
+    firmly = 0.0
+    for held_by in _HELD_BY if known is not None else ():
+        tried = _expect_maximise_from(known, scaled[~left_out], weights[~left_out], held_by * dim)
+        reached = likelihood(tried)
+        if reached > found + _WORTH:
+            firmly, found = held_by * dim, reached
+    if firmly > 0.0:
+        mixture = _expect_maximise_from(known, scaled, weights, firmly)
+    else:
+        mixture = _expect_maximise(scaled, weights, best, generator)
+    return mixture.in_units(-middle / unit, 1.0 / unit)
 
 
 def _heaviest(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -187,12 +229,19 @@ def _expect_maximise(
     points: np.ndarray, point_weights: np.ndarray, count: int, generator: np.random.Generator
 ) -> Mixture:
     """EM from spread-out beginnings; the points are of unit scale."""
-    dim = points.shape[1]
+    begin = _begin(points, point_weights / np.sum(point_weights), count, generator)
+    return _expect_maximise_from(begin, points, point_weights)
+
+
+def _expect_maximise_from(
+    begin: Mixture, points: np.ndarray, point_weights: np.ndarray, held: float = 0.0
+) -> Mixture:
+    """EM from a beginning, which each component is held to as by so many points."""
+    count, dim = begin.means.shape
     # In units in which they are as many as count.
     point_weights = point_weights * np.sum(point_weights) / np.sum(point_weights**2)
     size = np.sum(point_weights)
-    mixture = _begin(points, point_weights / size, count, generator)
-    last = -np.inf
+    mixture, last = begin, -np.inf
     for _ in range(_ROUNDS):
         parts, squares = _log_parts(mixture, points)
         total = _log_total(parts)
@@ -208,12 +257,14 @@ def _expect_maximise(
             pull = (degrees + dim) / (degrees + squares) if np.isfinite(degrees) else width**-2
             pulls += taken[:, j] * pull
         masses = np.maximum(np.sum(pulls, axis=1), _TINY)
-        means = pulls @ points / masses[:, None]
+        means = (pulls @ points + held * begin.means) / (masses[:, None] + held)
         factors = np.empty((count, dim, dim))
         for k in range(count):
-            centred = points - means[k]
-            covariance = (centred * pulls[k][:, None]).T @ centred / weights[k]
-            factors[k] = _factor(covariance, weights[k], mixture.factors[k])
+            centred, moved = points - means[k], begin.means[k] - means[k]
+            scatter = (centred * pulls[k][:, None]).T @ centred
+            scatter += held * (begin.factors[k] @ begin.factors[k].T + np.outer(moved, moved))
+            mass = weights[k] + held
+            factors[k] = _factor(scatter / mass, mass, mixture.factors[k])
         shares = np.maximum(np.sum(taken, axis=(0, 2)) / size, LEAST_SHARES)
         mixture = Mixture(weights / size, means, factors, shares / np.sum(shares))
     return mixture._replace(weights=mixture.weights / np.sum(mixture.weights))

@@ -8,6 +8,8 @@ next to no mass, such as the neck of a funnel, are let go. SciPy climbs, on the 
 compiled but value, gradient and Hessian of one point.
 """
 
+import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -35,6 +37,10 @@ _WIDENED = 0.3
 and in many dimensions every hundredth counts."""
 
 
+_asked: deque[tuple[weakref.ref[AbstractTarget], bool]] = deque(maxlen=16)
+"""Targets of late, and whether they can be climbed: tracing second derivatives takes a second."""
+
+
 class Modes(NamedTuple):
     """Modes with Laplace's Gaussian at each, the heaviest first."""
 
@@ -54,12 +60,19 @@ def can_climb(target: AbstractTarget) -> bool:
     """
     if not target.differentiable:
         return False
-    point = jax.ShapeDtypeStruct((target.dim,), jnp.zeros(()).dtype)
+    # Bounds and bends are differentiable: what they are made of decides, and is asked once.
+    outer = target.outer
+    for known, answer in _asked:
+        if known() is outer:
+            return answer
+    point = jax.ShapeDtypeStruct((outer.dim,), jnp.zeros(()).dtype)
     try:
-        jax.eval_shape(second_derivatives(target), point)
+        jax.eval_shape(second_derivatives(outer), point)
+        answer = True
     except (TypeError, ValueError, NotImplementedError):
-        return False
-    return True
+        answer = False
+    _asked.append((weakref.ref(outer), answer))
+    return answer
 
 
 def find_modes(target: AbstractTarget, starts: Points, repeats: int | None = None) -> Modes:

@@ -17,12 +17,12 @@ from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.programs import compiled
 from salmc.target import AbstractTarget
 
-_BATCH, _LEAST_BATCH = 1024, 16
+_BATCH, _SMALL_BATCH, _LEAST_BATCH = 1024, 128, 16
 _GRADIENT_BATCH, _MANY_GRADIENTS = 256, 4096
 _ENTRIES = 2e7
 """Cloud of one batch times data at most."""
 
-_EFFORTS = ((2e-5, 1.0), (1.5e-4, 0.3), (1e-3, 0.06))
+_EFFORTS = ((2.5e-6, 1.0), (2e-5, 0.5), (1.5e-4, 0.2), (1e-3, 0.06))
 """Seconds for one evaluation below which so large a share of all that is wanted is asked. In steps,
 so that the same draws get the same verdict twice."""
 
@@ -56,9 +56,9 @@ class HostDensity:
         self.evaluations = 0
         rows = max(target.size, 1)
         most = int(np.clip(_ENTRIES // rows, _LEAST_BATCH, _BATCH))
-        # What JAX can trace costs little beside a call, so all batches have one size. A black box
-        # may take long for each point, so that none is asked for in vain.
-        sizes = (most, 128, _LEAST_BATCH) if not target.differentiable else (most,)
+        # What JAX can trace costs little beside a call, so all batches have one size, until it is
+        # found dear. A black box may take long for each point: none is asked for in vain.
+        sizes = (most,) if target.differentiable else (most, _SMALL_BATCH, _LEAST_BATCH)
         self._sizes = tuple(size for size in sizes if size <= most)
         self._effort = effort
 
@@ -84,6 +84,8 @@ class HostDensity:
                     break
             share = next((share for most, share in _EFFORTS if cost < most), _LEAST_EFFORT)
             self._effort = min(share, MOST_EFFORT)
+            if self._effort < MOST_EFFORT and self._sizes[-1] > _SMALL_BATCH:
+                self._sizes = (*self._sizes, _SMALL_BATCH)
         return self._effort
 
     def _cost(self, size: int) -> float:
@@ -139,7 +141,10 @@ class HostDensity:
             size = next((size for size in sizes if size <= left), sizes[-1])
             batch = points[done : done + size]
             full = np.concatenate([batch, np.repeat(batch[-1:], size - len(batch), axis=0)])
-            result = program(self.target, jnp.asarray(full, dtype=float))
+            # Copies of draws may be further out than numbers go: there is no density at infinity.
+            with np.errstate(over="ignore"):
+                places = jnp.asarray(full, dtype=float)
+            result = program(self.target, places)
             found.append(np.asarray(result, np.float64)[: len(batch)])
             done += len(batch)
         self.evaluations += len(points)

@@ -1,0 +1,50 @@
+"""How much a mixture that adapts may spend, by what the density costs."""
+
+from typing import NamedTuple
+
+from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
+from salmc.target import AbstractTarget
+
+_FEW_DIMENSIONS = 4
+"""Up to which many draws find narrow modes."""
+
+
+class Effort(NamedTuple):
+    """How much is spent.
+
+    Attributes:
+        each: draws in a round.
+        rounds: at most so many in a row.
+        repairs: at most so many looks by local moves, after each of which the rounds go on.
+        particles, sweeps: of these looks.
+        turns: through funnels, in each of them.
+        climbs: from peaks of the draws, and from any of them, at most so many each.
+        hunts: for modes that a settled mixture lacks, while they find any; at most so many.
+        wide: draws of the proposal that covers, beside those of the rounds: narrow modes.
+    """
+
+    each: int = 1024
+    rounds: int = 40
+    repairs: int = 3
+    particles: int = 512
+    sweeps: int = 40
+    turns: int = 4
+    climbs: int = 48
+    hunts: int = 3
+    wide: int = 0
+
+
+FRUGAL = Effort(
+    each=400, rounds=25, repairs=2, particles=200, sweeps=10, turns=0, climbs=2, hunts=0
+)
+"""For densities that are dear, as black boxes are."""
+
+
+def effort_for(target: AbstractTarget) -> Effort:
+    """By what the density costs, as far as it is known: the same on every machine."""
+    if not target.differentiable or target.size > MANY_DATA:
+        return FRUGAL
+    if target.dim > MANY_DIMENSIONS:
+        # Only what Laplace's Gaussian nearly describes can be had by draws alone.
+        return Effort(each=max(1024, 16 * target.dim), rounds=6, repairs=1, climbs=2, hunts=0)
+    return Effort(wide=2**16 if target.dim <= _FEW_DIMENSIONS else 2**12)

@@ -146,16 +146,12 @@ def _straightened(found: Adaptation, seed: int, report: AbstractReporter) -> tup
             break
         if not _is_usable(found) and found.efficiency < last.efficiency:
             break  # what was straightened wrongly would be again
-    bent = evaluator.target, found
-    # Repairs that were put off; and modes of different widths look like a funnel.
-    for target, one in [bent, (plain, first)]:
-        if not _is_usable(found) and not one.settled and one.leaves is not None:
-            evaluator.target, one.leaves = target, None
-            with np.errstate(all="ignore"):
-                one.settle()
-            if _is_usable(one):
-                return one, gradients
-    evaluator.target, found = bent
+    if not _is_usable(found) and first.efficiency > found.efficiency:
+        evaluator.target, found = plain, first  # modes of different widths look like a funnel
+    if not found.settled and found.leaves is not None:
+        found.leaves = None
+        with np.errstate(all="ignore"):
+            found.settle()  # repairs that were put off
     return found, gradients
 
 

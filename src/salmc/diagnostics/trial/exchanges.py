@@ -33,6 +33,7 @@ from scipy import optimize, special, stats
 
 from salmc.diagnostics.hunt.masses import Region
 from salmc.diagnostics.point_sets import Cloud, Numbers
+from salmc.diagnostics.trial.dependence import inflation
 from salmc.diagnostics.trial.host import HostDensity
 
 _INSIDE = 0.95
@@ -60,34 +61,49 @@ class Exchange(NamedTuple):
 
 
 def exchanges(
-    density: HostDensity, points: Cloud, regions: Sequence[Region], seed: int = 0
+    density: HostDensity,
+    points: Cloud,
+    regions: Sequence[Region],
+    seed: int = 0,
+    order: np.ndarray | None = None,
 ) -> list[Exchange]:
     """The heaviest modes beside each other, and those that this does not tell of beside the
-    heaviest; p-values not yet corrected for their number."""
+    heaviest; p-values not yet corrected for their number.
+
+    Args:
+        density: in the coordinates of the points.
+        points: (n, dim), nearly independent draws in random order.
+        regions: around modes.
+        seed: of all random choices.
+        order: (n,), when each point was drawn; None for independent ones.
+    """
     if len(regions) < 2:
         return []
+    order = np.arange(len(points)) if order is None else order
     generator = np.random.default_rng(seed)
     # By the density alone: the mode with most draws would have more than it should.
     known = [place.log_mass if np.isfinite(place.error) else -np.inf for place in regions]
     heaviest = np.argsort(known)[::-1][:_MOST_TOGETHER].tolist()
-    first, found = heaviest[0], _together(density, points, [regions[i] for i in heaviest])
+    first, found = heaviest[0], _together(density, points, order, [regions[i] for i in heaviest])
     told = {id(exchange.position) for exchange in found}
     for i, other in enumerate(regions):
         if i != first and id(other.centre) not in told:
             size = min(density.share_of(_POINTS, 60), len(points))
-            some = points[generator.choice(len(points), size, replace=False)]
-            exchange = _exchange(density, some, regions[first], other)
+            some = generator.choice(len(points), size, replace=False)
+            exchange = _exchange(density, points[some], order[some], regions[first], other)
             found += [] if exchange is None else [exchange]
     return found
 
 
-def _exchange(density: HostDensity, points: Cloud, first: Region, other: Region) -> Exchange | None:
+def _exchange(
+    density: HostDensity, points: Cloud, order: np.ndarray, first: Region, other: Region
+) -> Exchange | None:
     forward = _least_map(first.factor, other.factor)
     if forward is None:
         return None
     here, there = _is_around(first, points), _is_around(other, points)
     inside = here != there
-    points, there = points[inside], there[inside]
+    points, order, there = points[inside], order[inside], there[inside]
     images = np.where(
         there[:, None],
         first.centre + np.linalg.solve(forward, (points - other.centre).T).T,
@@ -95,13 +111,13 @@ def _exchange(density: HostDensity, points: Cloud, first: Region, other: Region)
     )
     # Ellipsoids that overlap: a pair counts if each of the two is in one of them alone.
     apart = _is_around(first, images) != _is_around(other, images)
-    points, images, there = points[apart], images[apart], there[apart]
+    points, images, there, order = points[apart], images[apart], there[apart], order[apart]
     if len(points) < _LEAST_VARIANCE:
         return None
     own, at_image = density.values(points), density.values(images)
     volume = float(np.linalg.slogdet(forward)[1])
     gain = np.where(there, own - at_image, at_image - own) + volume
-    return _counted(gain, there, first, other)
+    return _counted(gain, there, order, first, other)
 
 
 def _is_around(place: Region, points: Cloud) -> np.ndarray:
@@ -119,7 +135,9 @@ def _are_one(place: Region, other: Region) -> bool:
     )
 
 
-def _together(density: HostDensity, points: Cloud, places: list[Region]) -> list[Exchange]:
+def _together(
+    density: HostDensity, points: Cloud, order: np.ndarray, places: list[Region]
+) -> list[Exchange]:
     """Each of three modes or more beside all others; the heaviest is the first."""
     pairs: list[tuple[Region, np.ndarray]] = []
     for place in places:
@@ -131,9 +149,10 @@ def _together(density: HostDensity, points: Cloud, places: list[Region]) -> list
         return []
     modes, count = [place for place, _ in pairs], len(pairs)
     points = points[: density.share_of(_IMAGES // count, 60)]
+    order = order[: len(points)]
     around = np.stack([_is_around(place, points) for place in modes], axis=1)
     alone = np.sum(around, axis=1) == 1
-    points, where = points[alone], np.argmax(around[alone], axis=1)
+    points, order, where = points[alone], order[alone], np.argmax(around[alone], axis=1)
     away = np.zeros_like(points)
     for i, (place, to) in enumerate(pairs):
         away[where == i] = np.linalg.solve(to, (points[where == i] - place.centre).T).T
@@ -141,17 +160,23 @@ def _together(density: HostDensity, points: Cloud, places: list[Region]) -> list
     # Ellipsoids that overlap: an orbit counts if each of its points is in one of them alone.
     others = [sum(_is_around(place, x).astype(int) for place in modes) == 1 for x in images]
     apart = np.all(others, axis=0)
-    where = where[apart]
+    where, order = where[apart], order[apart]
     if len(where) < _LEAST_VARIANCE:
         return []
     values = np.stack([density.values(x[apart]) for x in images], axis=1)
     values += [float(np.linalg.slogdet(to)[1]) for _, to in pairs]
     belong = special.softmax(values, axis=1)
     expected, variance = np.sum(belong, axis=0), np.sum(belong * (1.0 - belong), axis=0)
-    drawn = np.bincount(where, minlength=count)
+    drawn, terms = np.bincount(where, minlength=count), np.eye(count)[where] - belong
     found = [
         Exchange(
-            place.centre, None, *_surprise(float(drawn[i]), float(expected[i]), float(variance[i]))
+            place.centre,
+            None,
+            *_surprise(
+                float(drawn[i]),
+                float(expected[i]),
+                float(variance[i]) * inflation(terms[:, i], order),
+            ),
         )
         for i, place in enumerate(modes)
         if variance[i] >= _LEAST_VARIANCE
@@ -161,6 +186,7 @@ def _together(density: HostDensity, points: Cloud, places: list[Region]) -> list
     spread = float(np.sum(belong @ distance**2 - away**2))
     # No term is larger than the largest distance: a sum so wide is as good as normal.
     if spread >= _LEAST_VARIANCE * np.max(distance) ** 2:
+        spread *= inflation(distance[where] - away, order)
         sizes = float(np.sum(distance[where])), float(np.sum(away)), spread
         found.append(Exchange(modes[0].centre, None, *_surprise(*sizes), True))
     return found
@@ -172,12 +198,15 @@ def _surprise(drawn: float, expected: float, variance: float) -> tuple[float, fl
     return float(drawn / expected), 2.0 * float(stats.norm.sf(size))
 
 
-def _counted(gain: Numbers, there: np.ndarray, first: Region, other: Region) -> Exchange | None:
+def _counted(
+    gain: Numbers, there: np.ndarray, order: np.ndarray, first: Region, other: Region
+) -> Exchange | None:
     """The number of draws around the other mode, against log odds of being there."""
     belong = special.expit(gain)
     variance = float(np.sum(belong * (1.0 - belong)))
     if not variance >= _LEAST_VARIANCE:
         return None
+    variance *= inflation(there - belong, order)
     count, expected = int(np.sum(there)), float(np.sum(belong))
     p_value = _surprise(float(count), expected, variance)[1]
 

@@ -155,7 +155,7 @@ def put_on_trial(
     if search:
         found = hunt(density, points, frame, names, seen, seed, values)
         trial = dataclasses.replace(trial, hunt=found)
-        trial = _exchanged(trial, density, points, seed)
+        trial = _exchanged(trial, density, points, chosen[positive], seed)
     return dataclasses.replace(trial, evaluations=density.evaluations)
 
 
@@ -195,13 +195,15 @@ def _asked(
     )
 
 
-def _exchanged(trial: Trial, density: HostDensity, points: Cloud, seed: int) -> Trial:
+def _exchanged(
+    trial: Trial, density: HostDensity, points: Cloud, order: np.ndarray, seed: int
+) -> Trial:
     """With the modes that the hunt found, each beside the heaviest."""
     if trial.coarse or trial.hunt is None:
         return trial
-    found = exchanges(density, points, trial.hunt.regions, seed)
+    found = exchanges(density, points, trial.hunt.regions, seed, order)
     if _corrected(found) < SURPRISING:
-        again = in_double(density, exchanges, points, trial.hunt.regions, seed)
+        again = in_double(density, exchanges, points, trial.hunt.regions, seed, order)
         found = found if again is None else again
     return dataclasses.replace(
         trial,

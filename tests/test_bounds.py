@@ -49,6 +49,16 @@ def test_bad_bounds_get_one_sentence(bounds):
         salmc.Target(lambda x: 0.0 * x[0], dim=2, bounds=bounds)
 
 
+def test_coordinates_without_bounds_may_be_large():
+    """An intercept of 240 beside a positive scale: e^240 is infinite, and its slope no number."""
+    bounds = Bounds.of(LIMITS, 4)
+    target = Unbounded(salmc.Target(gamma_and_more, dim=4), bounds)
+    y = jnp.array([0.3, 0.2, 0.1, 240.0])
+    found = jax.grad(target.log_density)(y)
+    assert np.all(np.isfinite(found))
+    np.testing.assert_allclose(found[3], -240.0, rtol=1e-6)
+
+
 def test_zero_outside():
     target = salmc.Target(gamma_and_more, dim=4, bounds=LIMITS)
     assert target.log_density(jnp.array([-1.0, 0.0, 0.0, 0.0])) == -jnp.inf

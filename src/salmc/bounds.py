@@ -76,10 +76,11 @@ class Bounds(eqx.Module):
         # From the nearer edge: a + (b − a) σ(y) would lose all digits near a b that is far from 0.
         share = jax.nn.sigmoid(-jnp.abs(y))
         inner = jnp.where(y < 0, low + width * share, high - width * share)
-        growth = jnp.exp(jnp.where(both, 0.0, y))
+        free = ~below & ~above
+        # Not of coordinates that need it not: beyond 88 it is infinite, and so is its slope.
+        growth = jnp.exp(jnp.where(both | free, 0.0, y))
         x = jnp.where(both, inner, jnp.where(below, low + growth, high - growth))
         log_slope = jnp.where(both, jnp.log(width) + _log_logistic(y), y)
-        free = ~below & ~above
         return jnp.where(free, y, x), jnp.sum(jnp.where(free, 0.0, log_slope), axis=-1)
 
     def inward(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:

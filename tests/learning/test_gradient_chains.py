@@ -110,3 +110,29 @@ def test_a_regression_is_no_funnel_though_its_curvature_changes():
 
     assert not must_follow(salmc.Target(regression, dim=5), 0)
     assert must_follow(salmc.Target(funnel, dim=1 + EFFECTS), 0)
+
+
+@pytest.mark.slow
+def test_data_far_from_the_origin_are_found():
+    """Groups at 240 ± 14 of a centred model in their own units: chains have far to go, and what
+    they see on the way is not the target. The mean of all groups is known to be normal."""
+    generator = np.random.default_rng(6)
+    groups, each = 10, 5
+    places = generator.normal(242.0, 14.0, groups)
+    data = jnp.asarray(places[:, None] + generator.normal(0.0, 6.0, (groups, each)), dtype=float)
+
+    def growth(x):
+        mean, log_spread, log_noise, effects = x[0], x[1], x[2], x[3:]
+        noise, spread = jnp.exp(log_noise), jnp.exp(log_spread)
+        prior = -0.5 * (mean / 1000.0) ** 2 - spread / 100.0 - noise / 100.0
+        apart = -0.5 * jnp.sum(((effects - mean) / spread) ** 2) - (groups - 1) * log_spread
+        misfit = -0.5 * jnp.sum(((data - effects[:, None]) / noise) ** 2)
+        return prior + apart + misfit - (data.size - 1) * log_noise
+
+    found = gradient_answer(salmc.Target(growth, dim=3 + groups), None, 0, SilentReporter())
+    assert found.mixed
+    pool = np.asarray(found.sampler.pool)
+    seen = np.asarray(jnp.mean(data, axis=1))
+    width = np.std(pool[:, 0])
+    assert abs(np.mean(pool[:, 0]) - np.mean(seen)) < 0.2 * width
+    assert 0.8 < width / (np.std(seen, ddof=1) / np.sqrt(groups)) < 1.5

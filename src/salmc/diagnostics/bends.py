@@ -26,7 +26,8 @@ def best_bend(cloud: Units, least: float) -> tuple[float, Straight | None]:
     before = likelihood(built, held)
     single = _single_correlations(built) * usable
     j, k = (int(i) for i in np.unravel_index(np.argmax(single), single.shape))
-    alone = together = (-np.inf, None)
+    alone: tuple[float, Straight | None] = (-np.inf, None)
+    together = alone
     if _gain_of(single[j, k]) >= least:
         alone = _bent(cloud, np.arange(len(usable)) == j, k, before)
     joint = _joint_correlations(built) * usable

@@ -38,6 +38,9 @@ MOST_ROUNDS = len(_ROUNDS)
 _FEWEST_ROUNDS, _ARRIVING = 4, 2
 """Rounds in which chains may come from far away."""
 
+_MOST_ARRIVING, _RISING = 10, 0.5
+"""More of them at most, while log p rises by so many √dim within one: it scatters by √(dim / 2)."""
+
 _LOST = 0.1
 """Share of its moves below which a chain that arrives is lost."""
 
@@ -132,14 +135,16 @@ class GradientChains:
             jnp.asarray(np.diag(width), dtype=float),
         )
         points = whitening.whiten(start)
-        return cls(target, target, whitening, points, key, report, 0.3 * target.dim**-0.25)
+        return cls(target, target, whitening, points, key, report, _first_step(target.dim))
 
     def run(self) -> Found:
         """Rounds until chains agree, or all of them."""
         careful, agreed, told = False, np.inf, 0
         for number, blocks in enumerate(_ROUNDS):
             self.arriving = number < _ARRIVING
-            walk = self.walk(blocks)
+            walk = self.walk(max(blocks, self.fewest_blocks))
+            if number + 1 == _ARRIVING:
+                walk = self.arrive(walk)
             half = len(walk.points) // 2
             own = self.outward(walk.points[half:])
             if not np.all(np.abs(own) < _LARGEST):
@@ -161,7 +166,10 @@ class GradientChains:
             if np.sum(usable) < _FEWEST_EACH * self.base.dim:
                 break  # nearly all are where the density is zero
             if number + 1 < len(_ROUNDS):
-                self.move_to(own[usable], straightens=number + 1 >= _ARRIVING)
+                # Coordinates in which nothing moves were made for another place.
+                moved = float(np.mean(np.nan_to_num(walk.accepted[half:]))) > _LOST
+                self.move_to(own[usable], straightens=number + 1 >= _ARRIVING and moved)
+                self.step_size = self.step_size if moved else _first_step(self.base.dim)
         rate = 0.0
         if agreed < _AGREED:
             rate, walk = self.choose_length(walk)
@@ -172,6 +180,24 @@ class GradientChains:
         order = np.random.default_rng(0).permutation(len(cloud))
         moves = (self.target, self.whitening, self.trajectory)
         return Found(*moves, cloud[order], values[order], rate, agreed)
+
+    def arrive(self, walk: Walk) -> Walk:
+        """Rounds until log p rises no more: funnels seen on the way there are not those of the
+        target. Whose data are 240 ± 15 has far to go from the origin."""
+        for _ in range(_MOST_ARRIVING):
+            half = len(walk.points) // 2
+            usable = _not_lost(walk.log_density[half:])
+            enough = np.sum(usable) >= _FEWEST_EACH * self.base.dim
+            if not enough or not _is_rising(walk.log_density[half:], self.base.dim):
+                break
+            self.move_to(self.outward(walk.points[half:])[usable], straightens=False)
+            walk = self.walk(len(walk.points) // BLOCK)
+        return walk
+
+    @property
+    def fewest_blocks(self) -> int:
+        """Of a round whose second half can tell of so many coordinates."""
+        return -(-2 * _FEWEST_EACH * self.base.dim // (CHAINS * BLOCK)) + 1
 
     @property
     def trajectory(self) -> Trajectory:
@@ -250,6 +276,19 @@ class GradientChains:
                     break
         self.reach = best
         return tried[best][1], tried[best][2]
+
+
+def _first_step(dim: int) -> float:
+    """A step size in white coordinates."""
+    return float(0.3 * dim**-0.25)
+
+
+def _is_rising(values: np.ndarray, dim: int) -> bool:
+    """Whether log p, (steps, chains), is higher at the end than before, beyond its own scatter."""
+    half = len(values) // 2
+    with np.errstate(invalid="ignore"):
+        rise = np.nanmedian(values[half:]) - np.nanmedian(values[:half])
+    return bool(rise > _RISING * np.sqrt(dim))
 
 
 def _not_lost(values: np.ndarray) -> np.ndarray:

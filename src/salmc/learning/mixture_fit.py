@@ -150,16 +150,18 @@ def fit_mixture(
             worse += 1
             if worse == 2:
                 break
-    firmly = 0.0
-    for held_by in _HELD_BY if known is not None else ():
+    begin, firmly = None, 0.0
+    for held_by in _HELD_BY:
+        if known is None:
+            break
         tried = _expect_maximise_from(known, scaled[~left_out], weights[~left_out], held_by * dim)
         reached = likelihood(tried)
         if reached > found + _WORTH:
-            firmly, found = held_by * dim, reached
-    if firmly > 0.0:
-        mixture = _expect_maximise_from(known, scaled, weights, firmly)
-    else:
+            begin, firmly, found = known, held_by * dim, reached
+    if begin is None:
         mixture = _expect_maximise(scaled, weights, best, generator)
+    else:
+        mixture = _expect_maximise_from(begin, scaled, weights, firmly)
     return mixture.in_units(-middle / unit, 1.0 / unit)
 
 

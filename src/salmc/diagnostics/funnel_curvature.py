@@ -22,7 +22,7 @@ from scipy.optimize import least_squares
 
 from salmc.diagnostics.funnel import Funnel, turned
 from salmc.diagnostics.point_sets import Cloud, with_one
-from salmc.diagnostics.standard_units import Units
+from salmc.diagnostics.straightening import Units
 from salmc.straight import NEVER, Straight
 
 _MOSTLY = 0.95

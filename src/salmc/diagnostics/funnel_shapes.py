@@ -10,7 +10,7 @@ from jaxtyping import Float
 from salmc.diagnostics.funnel import Funnel
 from salmc.diagnostics.funnel_turns import with_turns
 from salmc.diagnostics.point_sets import Cloud
-from salmc.diagnostics.standard_units import Units, are_empty, likelihood
+from salmc.diagnostics.straightening import Units, are_empty, likelihood
 from salmc.diagnostics.weighted_moments import WeightedMoments
 from salmc.straight import Straight
 

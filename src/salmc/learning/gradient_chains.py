@@ -24,7 +24,7 @@ from salmc.bounds import Unbounded
 from salmc.diagnostics.chain_statistics import ess_bulk, ess_tail, rhat
 from salmc.kernels.layers import Whitening
 from salmc.learning.gradient_coordinates import straight_coordinates
-from salmc.learning.gradient_walk import BLOCK, Walk, walk_block
+from salmc.learning.gradient_walk import BLOCK, Walk, is_rising, not_lost, walk_block
 from salmc.progress import AbstractReporter
 from salmc.sampling.trajectories import Trajectory
 from salmc.straight import Straight
@@ -38,8 +38,8 @@ MOST_ROUNDS = len(_ROUNDS)
 _FEWEST_ROUNDS, _ARRIVING = 4, 2
 """Rounds in which chains may come from far away."""
 
-_MOST_ARRIVING, _RISING = 10, 0.5
-"""More of them at most, while log p rises by so many √dim within one: it scatters by √(dim / 2)."""
+_MOST_ARRIVING = 10
+"""More of them at most, while log p rises."""
 
 _LOST = 0.1
 """Share of its moves below which a chain that arrives is lost."""
@@ -59,11 +59,11 @@ _FIRST_LENGTH, _MOST_STEPS = 1.6, 512
 """Of a trajectory, in units of white coordinates: a quarter of an orbit; and its gradients."""
 
 _BETTER = 1.1
+_FEW_BLOCKS, _QUICK = 4, 0.1
+"""Blocks that tell of a length whose effective draws are more than so many for each draw."""
+
 _FEWEST_EACH = 4
 """Draws for each coordinate, of which a round can tell anything."""
-
-_FAR_BELOW = 8.0
-"""Quartiles of log p, below which a chain is still on its way."""
 
 _LARGEST = 1e15
 """Of a coordinate, beyond which covariances are lost to rounding."""
@@ -162,7 +162,7 @@ class GradientChains:
                 break
             if settled or (number + 1 >= _FEWEST_ROUNDS and diverged > 10 * _MOST_DIVERGED):
                 careful, self.wanted = True, _WANTED_CAREFULLY
-            usable = _not_lost(walk.log_density[half:])
+            usable = not_lost(walk.log_density[half:])
             if np.sum(usable) < _FEWEST_EACH * self.base.dim:
                 break  # nearly all are where the density is zero
             if number + 1 < len(_ROUNDS):
@@ -186,9 +186,9 @@ class GradientChains:
         target. Whose data are 240 ± 15 has far to go from the origin."""
         for _ in range(_MOST_ARRIVING):
             half = len(walk.points) // 2
-            usable = _not_lost(walk.log_density[half:])
+            usable = not_lost(walk.log_density[half:])
             enough = np.sum(usable) >= _FEWEST_EACH * self.base.dim
-            if not enough or not _is_rising(walk.log_density[half:], self.base.dim):
+            if not enough or not is_rising(walk.log_density[half:], self.base.dim):
                 break
             self.move_to(self.outward(walk.points[half:])[usable], straightens=False)
             walk = self.walk(len(walk.points) // BLOCK)
@@ -254,17 +254,18 @@ class GradientChains:
 
     def choose_length(self, walk: Walk) -> tuple[float, Walk]:
         """The reach with most effective draws for each gradient; its rate, and its steps."""
-        blocks = max(4, min(len(walk.points) // BLOCK, 16))
+        blocks = max(_FEW_BLOCKS, min(len(walk.points) // BLOCK, 16))
         tried: dict[float, tuple[float, float, Walk]] = {}
 
         def efficiency(reach: float) -> float:
             if reach not in tried:
                 self.reach = reach
                 steps = int(self.trajectory.length)
-                walk = self.walk(blocks, adapts=False)
-                own = np.swapaxes(self.outward(walk.points), 0, 1)
-                rate = float(min(np.min(ess_bulk(own)), np.min(ess_tail(own)))) / own[..., 0].size
-                rate = rate if np.isfinite(rate) else 0.0
+                walk = self.walk(_FEW_BLOCKS, adapts=False)
+                rate = self._rate(walk)
+                if rate < _QUICK and blocks > _FEW_BLOCKS:
+                    walk = self.walk(blocks, adapts=False)
+                    rate = self._rate(walk)
                 tried[reach] = rate / (steps + 1), rate, walk
             return tried[reach][0]
 
@@ -277,24 +278,13 @@ class GradientChains:
         self.reach = best
         return tried[best][1], tried[best][2]
 
+    def _rate(self, walk: Walk) -> float:
+        """Effective draws for each draw."""
+        own = np.swapaxes(self.outward(walk.points), 0, 1)
+        rate = float(min(np.min(ess_bulk(own)), np.min(ess_tail(own)))) / own[..., 0].size
+        return rate if np.isfinite(rate) else 0.0
+
 
 def _first_step(dim: int) -> float:
     """A step size in white coordinates."""
     return float(0.3 * dim**-0.25)
-
-
-def _is_rising(values: np.ndarray, dim: int) -> bool:
-    """Whether log p, (steps, chains), is higher at the end than before, beyond its own scatter."""
-    half = len(values) // 2
-    with np.errstate(invalid="ignore"):
-        rise = np.nanmedian(values[half:]) - np.nanmedian(values[:half])
-    return bool(rise > _RISING * np.sqrt(dim))
-
-
-def _not_lost(values: np.ndarray) -> np.ndarray:
-    """Draws whose density is that of others: chains that are still far away tell nothing."""
-    positive = values > -np.inf
-    if not np.any(positive):
-        return positive
-    median, low = np.quantile(values[positive], [0.5, 0.25])
-    return values > median - _FAR_BELOW * (median - low) - 1.0

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc.kernels.layers import Whitening
@@ -15,6 +16,12 @@ from salmc.target import AbstractTarget, Points
 BLOCK = 16
 _DIVERGED = -50.0
 """Of a log ratio: a trajectory whose energy is off by so much has left what it can follow."""
+
+_RISING = 0.5
+"""√dim, by which log p rises on the way to a target: there it scatters by √(dim / 2)."""
+
+_FAR_BELOW = 8.0
+"""Quartiles of log p, below which a chain is still on its way."""
 
 
 class Walk(NamedTuple):
@@ -56,3 +63,20 @@ def walk_block(
 
     state = points, values_at(points)
     return jax.lax.scan(step, state, jax.random.split(key, BLOCK))[1]
+
+
+def is_rising(values: np.ndarray, dim: int) -> bool:
+    """Whether log p, (steps, chains), is higher at the end than before, beyond its own scatter."""
+    half = len(values) // 2
+    with np.errstate(invalid="ignore"):
+        rise = np.nanmedian(values[half:]) - np.nanmedian(values[:half])
+    return bool(rise > _RISING * np.sqrt(dim))
+
+
+def not_lost(values: np.ndarray) -> np.ndarray:
+    """Draws whose density is that of others: chains that are still far away tell nothing."""
+    positive = values > -np.inf
+    if not np.any(positive):
+        return positive
+    median, low = np.quantile(values[positive], [0.5, 0.25])
+    return values > median - _FAR_BELOW * (median - low) - 1.0

@@ -29,6 +29,9 @@ _LARGEST_SHARE = 0.03
 _ALL_PAIRS = 40
 """Up to so many coordinates all products y_i s_j are tested, above it those with i = j."""
 
+_MANY = 0.5
+"""Coordinates over √n, from which on each half of the draws is seen in the frame of the other."""
+
 _WITNESS_POINTS = 1000
 
 
@@ -49,9 +52,23 @@ class SteinTests(NamedTuple):
 
 def stein_tests(points: Cloud, scores: Cloud, frame: Frame) -> SteinTests:
     """Test nearly independent points against the scores there, in random order."""
-    y = frame.inward(points)
-    s = (scores * frame.scale) @ frame.factor
-    dim = y.shape[1]
+    y, s = _in_frame(points, scores, frame)
+    dim, alike = y.shape[1], (y, s)
+    if dim > _MANY * np.sqrt(len(points)):
+        # A frame of the same draws follows what is chance in them, by dim/n in each coordinate.
+        alike = _in_frame(points, scores, frame._replace(factor=np.eye(dim)))
+        half = len(points) // 2
+        parts_of = slice(0, half), slice(half, None)
+        y, s = (
+            np.concatenate(both)
+            for both in zip(
+                *(
+                    _in_frame(points[one], scores[one], Frame.of(points[other]))
+                    for one, other in (parts_of, parts_of[::-1])
+                ),
+                strict=True,
+            )
+        )
     bounded = np.tanh(y)
     parts = {
         "shift": s,
@@ -64,7 +81,7 @@ def stein_tests(points: Cloud, scores: Cloud, frame: Frame) -> SteinTests:
         parts["correlation"] = y[:, rows] * s[:, columns]
     chosen = learned_values(points, scores)
     fixed, learned = _worst(parts, dim), _worst(chosen, dim)
-    size, tested = witness_size(y, s), fixed.tested + learned.tested
+    size, tested = witness_size(*alike), fixed.tested + learned.tested
     if size is not None:
         tested += 1
         p_value = float(stats.norm.sf(size))
@@ -77,6 +94,10 @@ def stein_tests(points: Cloud, scores: Cloud, frame: Frame) -> SteinTests:
         for test, count in ((fixed, looks), (learned, len(chosen) + 1))
     ]
     return min(corrected, key=lambda test: test.p_value)
+
+
+def _in_frame(points: Cloud, scores: Cloud, frame: Frame) -> tuple[Cloud, Cloud]:
+    return frame.inward(points), (scores * frame.scale) @ frame.factor
 
 
 def _worst(parts: dict[str, Cloud], dim: int) -> SteinTests:

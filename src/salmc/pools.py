@@ -11,14 +11,16 @@ Without JAX, which workers need not import.
 import concurrent.futures
 import multiprocessing.pool
 import os
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from salmc.errors import TargetError
 
-_LOOK = 0.5
-"""Seconds between looks at whether the workers of `multiprocessing` still live."""
+_LOOK, _TOLD_WITHIN = 0.5, 60.0
+"""Seconds between looks at whether the workers of `multiprocessing` still live; and that a pool has
+for calling back."""
 
 _RAY_DEATHS = frozenset({"RayActorError", "WorkerCrashedError"})
 """Ray is not imported here; its errors are known by name."""
@@ -68,12 +70,20 @@ class Pending:
         *arguments: Any,
     ):
         self._executor, self._workers = executor, _living(executor)
+        self._told = threading.Event()
+
+        def tell(answer: Any) -> None:
+            try:
+                then(answer)
+            finally:
+                self._told.set()
+
         with _deaths():
             if hasattr(executor, "submit"):
                 self._future = executor.submit(function, *arguments)
-                self._future.add_done_callback(partial(_tell, then))
+                self._future.add_done_callback(partial(_tell, tell))
             else:
-                self._future = executor.apply_async(function, arguments, callback=then)
+                self._future = executor.apply_async(function, arguments, callback=tell)
 
     def answer(self) -> Any:
         """What was computed; waits for it.
@@ -87,7 +97,11 @@ class Pending:
                     self._future.wait(_LOOK)
                     if not self._future.ready() and _living(self._executor) != self._workers:
                         raise WorkersDiedError
-            return self._future.result() if hasattr(self._future, "result") else self._future.get()
+            has_result = hasattr(self._future, "result")
+            answer = self._future.result() if has_result else self._future.get()
+        # Pools wake those who wait before they call back: what is returned has been kept.
+        self._told.wait(_TOLD_WITHIN)
+        return answer
 
     def cancel(self) -> None:
         """It is no longer wanted."""

@@ -9,8 +9,8 @@ from salmc.diagnostics.straightening import find_straight
 from salmc.learning.adaptive_mixture import Adaptation
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.first_answer import first_answer
+from salmc.learning.mixture_density import Mixture
 from salmc.learning.mixture_effort import FRUGAL, Effort
-from salmc.learning.mixture_fit import Mixture
 from salmc.learning.weighted_draws import Archive, effective_count, tempered
 
 LITTLE = Effort(each=512, particles=128, sweeps=10)

@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 
 from salmc.kernels.mixture import DEGREES, MixtureKernel, widths
-from salmc.learning.mixture_fit import Mixture, fit_mixture
+from salmc.learning.mixture_density import Mixture
+from salmc.learning.mixture_fit import fit_mixture
 
 
 def two(generator, count=2000, apart=8.0, scale=1.0):

@@ -186,15 +186,15 @@ def _bent(cloud: Units, rows: np.ndarray, k: int, before: float) -> tuple[float,
     known = np.stack([np.ones(len(built)), built[:, k], built[:, k] ** 2], axis=1)
     _, linear, weights = np.linalg.lstsq(known, built, rcond=None)[0]
     most = int(np.argmax(np.where(rows, np.abs(weights), -1.0)))
-    weights = np.where(
-        rows & (np.abs(weights) >= min(_NEXT_TO_NONE, abs(weights[most]))), weights, 0
-    )
+    follow = rows & (np.abs(weights) >= min(_NEXT_TO_NONE, abs(weights[most])))
+    weights = np.where(follow, weights, 0.0)
     # With its linear part, or what is left would hide the bends of others.
     origin = float(-0.5 * linear[most] / weights[most])
     built, held, whole = (
         units - weights * (units[:, k, None] - origin) ** 2 for units in (built, held, cloud.units)
     )
     gain = likelihood(built, held) - before
+    gain = gain if np.isfinite(gain) else -np.inf  # nothing follows the square
     width, dim = cloud.width, len(cloud.middle)
     middle = cloud.middle + origin * width
     bends = np.zeros((dim, dim))

@@ -28,8 +28,9 @@ from scipy.spatial import cKDTree
 
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.host_moves import Moves
+from salmc.learning.mixture_density import Mixture
 from salmc.learning.mixture_effort import Effort
-from salmc.learning.mixture_fit import Mixture, fit_mixture
+from salmc.learning.mixture_fit import fit_mixture
 from salmc.learning.weighted_draws import Archive, effective_count, tempered
 from salmc.movers.cover import COVERED, FIRST_SCALES, GROWTH, NEAR_ENOUGH, SATURATED
 

@@ -19,8 +19,8 @@ from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.host_moves import Moves
 from salmc.learning.hunted import missed_modes
 from salmc.learning.laplace_mixture import laplace_mixture
+from salmc.learning.mixture_density import Mixture
 from salmc.learning.mixture_effort import FRUGAL, Effort, effort_for
-from salmc.learning.mixture_fit import Mixture
 from salmc.learning.mixture_sampler import mixture_sampler
 from salmc.learning.settings import MANY_DIMENSIONS
 from salmc.learning.weighted_draws import Archive

@@ -7,7 +7,7 @@ curvature of many a regression changes with its parameters as that of a funnel d
 import numpy as np
 
 from salmc.learning.evaluator import Evaluator
-from salmc.learning.mixture_fit import Mixture
+from salmc.learning.mixture_density import Mixture
 from salmc.learning.weighted_draws import effective_count
 from salmc.movers.base import log_densities
 from salmc.movers.climb import Modes, find_modes

@@ -1,22 +1,18 @@
-"""A mixture of heavy-tailed Gaussians, fitted to weighted points on the host: nothing to compile.
+"""A mixture of heavy-tailed Gaussians (`mixture_density`), fitted to weighted points on the host.
 
-    q(x) = Σ_k w_k Σ_j s_j f_j(|L_k⁻¹(x − m_k)|²) / |L_k|
-
-with the radial laws f_j of `kernels.mixture`, which all components share. Their shares s_j are
-fitted too, and none of them falls to nothing: tails that q must not lack cost it little where the
-target has none. Fitted by expectation-maximisation; how many components there are
-is decided by the likelihood of points that were left out.
+Shares of the radial laws are fitted too, and none of them falls to nothing: tails that q must not
+lack cost it little where the target has none. Fitted by expectation-maximisation, from beginnings
+anywhere and at modes that are known; how many components there are, and how firmly these are held
+to their modes, is decided by the likelihood of points that were left out.
 
 Reference: Peel & McLachlan, "Robust mixture modelling using the t distribution", 2000.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from jaxtyping import Float
-from scipy.special import gammaln
 
-from salmc.kernels.mixture import DEGREES, LEAST_SHARES, gaussian_shares, widths
+from salmc.kernels.mixture import DEGREES, LEAST_SHARES, widths
+from salmc.learning.mixture_density import Mixture, log_parts, log_total
 
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 _ROUNDS = 40
@@ -36,74 +32,8 @@ _NEXT_TO_NONE = 1e-3
 """Share of the weight that is left out with the lightest points."""
 
 _MOST_POINTS = 3000
-_CHUNK = 2_000_000
-"""Numbers that one evaluation may hold at a time."""
 
 _TINY = np.finfo(np.float64).tiny
-
-
-class Mixture(NamedTuple):
-    """Weights, means, triangular factors L of C = L Lᵀ, and shares of the radial laws."""
-
-    weights: Float[np.ndarray, " k"]
-    means: Float[np.ndarray, "k dim"]
-    factors: Float[np.ndarray, "k dim dim"]
-    shares: Float[np.ndarray, " laws"]
-
-    @classmethod
-    def of_gaussians(cls, weights: np.ndarray, means: np.ndarray, factors: np.ndarray) -> "Mixture":
-        """Given Gaussians, with as much of the heavier laws as every mixture has."""
-        return cls(weights / np.sum(weights), means, factors, gaussian_shares())
-
-    def log_density(self, points: np.ndarray) -> Float[np.ndarray, " n"]:
-        """log q, normalised."""
-        size = max(1, _CHUNK // self.means.size)
-        parts = [points[i : i + size] for i in range(0, len(points), size)]
-        return np.concatenate([_log_total(_log_parts(self, part)[0]) for part in parts])
-
-    def sample(self, generator: np.random.Generator, count: int) -> Float[np.ndarray, "n dim"]:
-        """Independent draws."""
-        which = generator.choice(len(self.weights), count, p=self.weights)
-        law = generator.choice(len(DEGREES), count, p=self.shares)
-        noise = generator.standard_normal((count, self.means.shape[1]))
-        for j, (degrees, width) in enumerate(zip(DEGREES, widths(noise.shape[1]), strict=True)):
-            rows = law == j
-            noise[rows] *= width
-            if np.isfinite(degrees):
-                chi = generator.chisquare(degrees, np.sum(rows))
-                noise[rows] *= np.sqrt(degrees / chi)[:, None]
-        draws = np.empty_like(noise)
-        for k, (mean, factor) in enumerate(zip(self.means, self.factors, strict=True)):
-            rows = which == k
-            draws[rows] = mean + noise[rows] @ factor.T
-        return draws
-
-    def apart_from(self, others: "Mixture") -> "Mixture | None":
-        """The components whose mean is within one standard deviation of none of the others."""
-        inverses = np.linalg.inv(others.factors)
-        away = np.einsum("kij,knj->kni", inverses, self.means - others.means[:, None])
-        new = np.all(np.sum(away**2, axis=2) > 1.0, axis=0)
-        if not np.any(new):
-            return None
-        weights = self.weights[new] / np.sum(self.weights[new])
-        return Mixture(weights, self.means[new], self.factors[new], self.shares)
-
-    def beside(self, other: "Mixture") -> "Mixture":
-        """The components of both, all alike in weight."""
-        count = len(self.weights) + len(other.weights)
-        means = np.concatenate([self.means, other.means])
-        factors = np.concatenate([self.factors, other.factors])
-        return Mixture(np.full(count, 1.0 / count), means, factors, self.shares)
-
-    def in_units(self, middle: np.ndarray, unit: np.ndarray) -> "Mixture":
-        """Of (x − middle) / unit instead of x."""
-        return self._replace(
-            means=(self.means - middle) / unit, factors=self.factors / unit[:, None]
-        )
-
-    def widened(self, by: float) -> "Mixture":
-        """With all factors so many times as large."""
-        return self._replace(factors=by * self.factors)
 
 
 def fit_mixture(
@@ -192,41 +122,6 @@ def _units(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndar
     return levels[1], np.where(spread > 0.0, spread, 1.0)
 
 
-def _log_parts(mixture: Mixture, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """log of each part of q by (component, law, point), and the squared radii."""
-    dim = points.shape[1]
-    inverses = np.linalg.inv(mixture.factors)
-    noise = (points - mixture.means[:, None]) @ np.swapaxes(inverses, 1, 2)
-    squares = np.einsum("kni,kni->kn", noise, noise)
-    log_volumes = np.sum(np.log(np.abs(np.diagonal(mixture.factors, axis1=1, axis2=2))), axis=1)
-    with np.errstate(divide="ignore"):
-        log_weights, log_shares = np.log(mixture.weights), np.log(mixture.shares)
-    laws = np.stack(
-        [
-            _log_radial(squares / width**2, dim, degrees) - dim * np.log(width)
-            for degrees, width in zip(DEGREES, widths(dim), strict=True)
-        ],
-        axis=1,
-    )
-    laws += ((log_weights - log_volumes)[:, None] + log_shares)[:, :, None]
-    return laws, squares
-
-
-def _log_total(parts: np.ndarray) -> np.ndarray:
-    """log Σ exp over components and laws."""
-    top = np.max(parts, axis=(0, 1))
-    return top + np.log(np.sum(np.exp(parts - top), axis=(0, 1)))
-
-
-def _log_radial(squares: np.ndarray, dim: int, degrees: float) -> np.ndarray:
-    """log density of a radial law in `dim` dimensions at squared radii, of unit scale."""
-    if not np.isfinite(degrees):
-        return -0.5 * squares - 0.5 * dim * np.log(2.0 * np.pi)
-    constant = gammaln(0.5 * (degrees + dim)) - gammaln(0.5 * degrees)
-    constant -= 0.5 * dim * np.log(degrees * np.pi)
-    return constant - 0.5 * (degrees + dim) * np.log1p(squares / degrees)
-
-
 def _expect_maximise(
     points: np.ndarray, point_weights: np.ndarray, count: int, generator: np.random.Generator
 ) -> Mixture:
@@ -245,8 +140,8 @@ def _expect_maximise_from(
     size = np.sum(point_weights)
     mixture, last = begin, -np.inf
     for _ in range(_ROUNDS):
-        parts, squares = _log_parts(mixture, points)
-        total = _log_total(parts)
+        parts, squares = log_parts(mixture, points)
+        total = log_total(parts)
         likelihood = float(total @ point_weights / size)
         if likelihood < last + _SETTLED:
             break

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from salmc.learning.mixture_fit import Mixture
+from salmc.learning.mixture_density import Mixture
 
 
 @dataclasses.dataclass

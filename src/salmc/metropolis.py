@@ -12,7 +12,7 @@ is not, is rejected: the same pair of points is rejected in both directions, so 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-Values = Float[Array, " n"]
+Values = Float[Array, "*n"]
 Points = Float[Array, "n dim"]
 
 
@@ -20,7 +20,7 @@ def log_ratio(
     new_log_density: Values,
     old_log_density: Values,
     log_correction: Values | float = 0.0,
-    finite: Bool[Array, " n"] | bool = True,
+    finite: Bool[Array, "*n"] | bool = True,
 ) -> Values:
     """log of p(x') r / p(x); −inf for what must not be taken.
 
@@ -41,7 +41,7 @@ def acceptance(log_ratio: Values) -> Values:
     return jnp.exp(jnp.minimum(log_ratio, 0.0))
 
 
-def taken(log_uniform: Values, log_ratio: Values) -> Bool[Array, " n"]:
+def taken(log_uniform: Values, log_ratio: Values) -> Bool[Array, "*n"]:
     """Whether to take each proposal, given log U of uniform numbers U in (0, 1]."""
     return log_uniform <= log_ratio
 

@@ -222,6 +222,22 @@ def test_repeats_are_counted_and_rejections_are_not():
     assert repeated_share(np.round(chains[:, :, :1], 1).astype(np.float32) + 1e6) == 0.0
 
 
+def test_a_few_returns_soon_after_are_stays_and_many_are_not():
+    """Replicas that exchange their places come back to one before it has moved."""
+    chains = np.random.default_rng(7).normal(size=(4, 200, 3))
+    there_and_back = chains.copy()
+    there_and_back[:, 12::10] = there_and_back[:, 10:-2:10]
+    assert repeated_share(there_and_back) == 0.0
+    to_and_fro = chains[:, np.arange(200) % 2]
+    assert repeated_share(to_and_fro) == 1.0
+    late = chains.copy()
+    late[:, 150] = late[:, 100]
+    assert repeated_share(late) == pytest.approx(2 / 200)
+    in_another = chains.copy()
+    in_another[1, 12] = in_another[0, 10]
+    assert repeated_share(in_another) == pytest.approx(2 / 800)
+
+
 def test_label_exchanges_follow_the_names():
     names = ("w", "mu[0]", "mu[1]", "sd[0]", "sd[1]")
     ((name, order, permutation),) = label_exchanges(names)

@@ -8,7 +8,7 @@ from scipy import stats
 
 import salmc
 from salmc.learning import gradient_answer as gradient
-from salmc.learning import mixture_sampler
+from salmc.learning import mixture_sampler, replica_answer
 from salmc.learning.gradient_answer import can_follow, gradient_answer, must_follow
 from salmc.progress import SilentReporter
 from salmc.sampling.sampler_uses import UNTRAINED
@@ -52,7 +52,7 @@ def test_a_bar_of_rounds_ends_full(answer, reporter):
 
 
 def test_nothing_of_it_is_called_trained(answer):
-    assert set(UNTRAINED) == {gradient.METHOD, mixture_sampler.METHOD}
+    assert set(UNTRAINED) == {gradient.METHOD, mixture_sampler.METHOD, replica_answer.METHOD}
     assert not answer.sampler.trained
     assert "train" not in answer.sampler._repr_html_()
     assert "along the gradient" in answer.sampler._repr_html_()

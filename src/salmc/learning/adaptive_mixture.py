@@ -24,15 +24,15 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
-from scipy.spatial import cKDTree
 
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.host_moves import Moves
 from salmc.learning.mixture_density import Mixture
 from salmc.learning.mixture_effort import Effort
 from salmc.learning.mixture_fit import fit_mixture
+from salmc.learning.mixture_start import NEIGHBOURS, at_scales, climbs_from, moments
 from salmc.learning.weighted_draws import Archive, effective_count, tempered
-from salmc.movers.cover import COVERED, FIRST_SCALES, GROWTH, NEAR_ENOUGH, SATURATED
+from salmc.movers.cover import COVERED, GROWTH, NEAR_ENOUGH, SATURATED
 
 _MOST_OUTWARD = 60
 _COUNTING = 1 / 6
@@ -48,15 +48,24 @@ _LEVELS = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
 _DRIFTED = 4.0
 """Standard errors; of a cloud that stays, the largest of some hundred is seldom beyond."""
 
-_HOPELESS = 0.1
-"""Below this efficiency a mixture that was repaired once is not repaired again."""
+_HOPELESS, _WORTHLESS = 0.1, 0.01
+"""Below this efficiency a mixture that was repaired once is not repaired again; nor, below that,
+hunted for."""
 
-_CLIMBED_AGAIN = 8
-"""Climbs from where a mixture of several modes draws too rarely."""
+_FEW_MODES, _ALL_NEW = 20, 0.6
+"""More modes than these, and so many for each climb, are countless."""
 
-_NEIGHBOURS, _KEPT, _HUNTED = 10, 4096, 4096
+_CLIMBED_AGAIN, _MOST_AGAIN = 8, 8
+"""Climbs from where a mixture of several modes draws too rarely; and how often, while they find
+one more."""
+
+_KEPT, _HUNTED = 4096, 4096
 _RARELY, _RARE_SHARE = 30.0, 0.01
 """Places where p/q is so many times its mean are drawn rarely; so much of a cloud may be there."""
+
+_NEVER, _RARE_SHARE_OF_MANY = 3000.0, 0.03
+"""Between several modes more of it may, if none is where p/q is that large: local steps take chains
+out of there, and nothing else would take them from mode to mode."""
 
 
 Found = Callable[[np.ndarray], Mixture | None]
@@ -75,6 +84,7 @@ class Adaptation:
         efficiency: its effective draws for each draw.
         modes: Gaussians at the modes that were found by climbing.
         settled: whether exact local moves left its cloud where it was.
+        countless: whether nearly every climb ended at another mode: no mixture has them all.
         patient: whether a mixture that does not settle is repaired; there may be a better way.
         find_modes: Gaussians at the modes that are found from some starts.
         hunt: Gaussians at modes that some particles lack; None where they lack none.
@@ -90,6 +100,7 @@ class Adaptation:
     efficiency: float = 0.0
     modes: Mixture | None = None
     settled: bool = False
+    countless: bool = False
     patient: bool = True
     find_modes: Found | None = None
     hunt: Found | None = None
@@ -106,6 +117,8 @@ class Adaptation:
         try:
             if known is None:
                 self.search(mean, factor)
+                if self.countless:
+                    return
             else:
                 self.draw(fit_mixture(known, np.ones(len(known)), self.generator), self.effort.each)
             self.improve()
@@ -116,15 +129,20 @@ class Adaptation:
     def settle(self) -> None:
         """Rounds of exact local moves, hunts and repairs, until the mixture has what they find."""
         try:
-            repairs = hunts = 0
+            repairs = hunts = again = 0
             while self.mixture is not None:
                 cloud, values = self.moved_cloud()
-                rare = self.rarely_drawn(self.mixture, cloud, values)
-                self.settled = self.drift(cloud) < _DRIFTED and rare <= _RARE_SHARE
+                drawn = self.draws_enough(self.mixture, cloud, values)
+                self.settled = drawn and self.drift(cloud) < _DRIFTED
                 found = None
+                if not drawn and again < _MOST_AGAIN and self.climb_again(cloud, values):
+                    again += 1
+                    self.improve()
+                    continue
                 if not self.settled and self.leaves is not None and self.leaves(cloud):
                     return
-                if self.settled and self.hunt is not None and hunts < self.effort.hunts:
+                may_hunt = hunts < self.effort.hunts and self.efficiency > _WORTHLESS
+                if self.settled and self.hunt is not None and may_hunt:
                     rows = self.archive.resampled(self.generator, _HUNTED)
                     found, hunts = self.hunt(self.archive.points[rows]), hunts + 1
                     self.remember(found)
@@ -133,7 +151,6 @@ class Adaptation:
                 if not self.settled and may_repair:
                     found = fit_mixture(cloud, np.ones(len(cloud)), self.generator)
                     repairs += 1
-                    self.climb_again(cloud, values)
                 if found is None:
                     return
                 self.draw(found, self.effort.each)
@@ -145,24 +162,30 @@ class Adaptation:
         """Draws that cover the target, and of Gaussians at its modes."""
         proposal = self.cover(mean, factor)
         seen = self.look_around(proposal) if self.effort.wide else self.archive.latest()
-        if self.find_modes is not None and np.sum(seen[1] > -np.inf) > _NEIGHBOURS:
-            modes = self.find_modes(self.starts(*seen))
+        if self.find_modes is not None and np.sum(seen[1] > -np.inf) > NEIGHBOURS:
+            starts = climbs_from(*seen, self.generator, self.effort.climbs)
+            modes = self.find_modes(starts)
             if modes is not None:
                 self.remember(modes)
                 self.draw(modes, self.effort.each)
+                found = len(modes.weights)
+                self.countless = found > max(_FEW_MODES, _ALL_NEW * len(starts))
 
-    def climb_again(self, cloud: np.ndarray, values: np.ndarray) -> None:
-        """Where the mixture draws too rarely there may be one more mode, of many: climb there."""
-        several = self.modes is not None and len(self.modes.weights) > 1
-        if self.mixture is None or self.find_modes is None or not several:
-            return
+    def climb_again(self, cloud: np.ndarray, values: np.ndarray) -> bool:
+        """Where the mixture draws too rarely there may be one more mode, of many: climb there.
+
+        Returns:
+            Whether there is.
+        """
+        if self.mixture is None or self.find_modes is None or self.modes is None or self.one_mode:
+            return False
         rarest = np.argsort(self.mixture.log_density(cloud) - values)[:_CLIMBED_AGAIN]
         found = self.find_modes(cloud[rarest])
-        if found is not None and self.modes is not None:
-            new = found.apart_from(self.modes)
-            self.remember(new)
-            if new is not None:
-                self.draw(new, self.effort.each)
+        new = None if found is None else found.apart_from(self.modes)
+        self.remember(new)
+        if new is not None:
+            self.draw(new, self.effort.each)
+        return new is not None
 
     def remember(self, found: Mixture | None) -> None:
         """Gaussians at modes, from which fits begin."""
@@ -176,21 +199,6 @@ class Adaptation:
         self.archive.add(proposal, points[:_KEPT], values[:_KEPT])
         return points, values
 
-    def starts(self, points: np.ndarray, values: np.ndarray) -> Float[np.ndarray, "n dim"]:
-        """Places to climb from: draws that are likelier than their neighbours, and any others."""
-        usable = values > -np.inf
-        points, values = points[usable], values[usable]
-        middle, unit = np.median(points, axis=0), np.std(points, axis=0)
-        near = min(_NEIGHBOURS, len(points))
-        tree = cKDTree((points - middle) / np.where(unit > 0.0, unit, 1.0))
-        neighbours = tree.query(tree.data, near)[1].reshape(len(points), near)
-        # A narrow mode shows in one draw that is likelier than all around it.
-        peaks = np.flatnonzero(values >= np.max(values[neighbours], axis=1))
-        peaks = peaks[np.argsort(-values[peaks])]
-        others = self.generator.permutation(len(points))
-        rows = np.concatenate([peaks[: self.effort.climbs], others[: self.effort.climbs]])
-        return points[rows]
-
     def draw(self, proposal: Mixture, count: int) -> None:
         """Draws of a proposal, evaluated and kept."""
         points = self.evaluator.rounded(proposal.sample(self.generator, count))
@@ -202,7 +210,7 @@ class Adaptation:
         The rules are those of `movers.cover`, which says why. Returns the last proposal.
         """
         for _ in range(_MOST_OUTWARD):
-            proposal = _at_scales(mean, factor)
+            proposal = at_scales(mean, factor)
             self.draw(proposal, self.effort.each)
             points, values = self.archive.latest()
             if np.sum(values > -np.inf) <= 2 * len(mean):
@@ -210,7 +218,7 @@ class Adaptation:
             weights, beta = tempered(
                 values - proposal.log_density(points), _COUNTING * np.sum(values > -np.inf)
             )
-            found_mean, found = _moments(points, weights)
+            found_mean, found = moments(points, weights)
             shift, spread = (np.linalg.solve(factor, a) for a in (found_mean - mean, found))
             reach = np.max(np.abs(shift) + 2.0 * np.sqrt(np.sum(spread**2, axis=1)))
             if not (reach > SATURATED or (beta < NEAR_ENOUGH and reach > COVERED)):
@@ -230,7 +238,7 @@ class Adaptation:
                 return
             weights, beta = tempered(log_weights, min(wanted, 0.25 * len(log_weights)))
             near = None if beta < 1.0 or self.mixture is None else len(self.mixture.weights)
-            modes = None if self.modes is None or len(self.modes.weights) == 1 else self.modes
+            modes = None if self.one_mode else self.modes
             fitted = fit_mixture(self.archive.points, weights, self.generator, near, modes)
             if not all(np.all(np.isfinite(part)) for part in fitted):
                 return
@@ -259,10 +267,19 @@ class Adaptation:
         moves = Moves(self.evaluator, self.generator, effort.sweeps)
         return moves.through_funnels(*moves.evolved(*cloud), effort.turns)
 
-    def rarely_drawn(self, mixture: Mixture, cloud: np.ndarray, values: np.ndarray) -> float:
-        """The share of a cloud where p/q is many times its mean: chains would stick there."""
+    def draws_enough(self, mixture: Mixture, cloud: np.ndarray, values: np.ndarray) -> bool:
+        """Whether little of a cloud is where p/q is many times its mean: chains would stick
+        there."""
         log_weights = values - mixture.log_density(cloud) - self.archive.log_evidence()
-        return float(np.mean(log_weights > np.log(_RARELY)))
+        rare = np.mean(log_weights > np.log(_RARELY))
+        if self.one_mode or np.any(log_weights > np.log(_NEVER)):
+            return bool(rare <= _RARE_SHARE)
+        return bool(rare <= _RARE_SHARE_OF_MANY)
+
+    @property
+    def one_mode(self) -> bool:
+        """Whether climbs know of no second one."""
+        return self.modes is None or len(self.modes.weights) == 1
 
     def drift(self, cloud: np.ndarray) -> float:
         """How far the cloud went from the weighted draws, in standard errors of its quantiles."""
@@ -278,22 +295,3 @@ class Adaptation:
             below = np.mean(moved[:, None] <= column[order][at], axis=0)
             largest = max(largest, float(np.max(np.abs(below - share[at]) / error)))
         return largest
-
-
-def _at_scales(mean: np.ndarray, factor: np.ndarray) -> Mixture:
-    """One Gaussian at several scales at once."""
-    factors = np.stack([scale * factor for scale in FIRST_SCALES])
-    means = np.repeat(mean[None], len(factors), axis=0)
-    return Mixture.of_gaussians(np.ones(len(factors)), means, factors)
-
-
-def _moments(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and triangular factor of weighted points, their correlations shrunk a little."""
-    shares = weights / np.sum(weights)
-    mean = shares @ points
-    centred = points - mean
-    covariance = (centred * shares[:, None]).T @ centred
-    deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
-    correlation = 0.9 * covariance / np.outer(deviation, deviation)
-    np.fill_diagonal(correlation, 1.0 + 1e-4)
-    return mean, deviation[:, None] * np.linalg.cholesky(correlation)

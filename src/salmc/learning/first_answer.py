@@ -17,7 +17,7 @@ from salmc.diagnostics.straightening import find_straight
 from salmc.learning.adaptive_mixture import Adaptation
 from salmc.learning.evaluator import BudgetSpentError, Evaluator
 from salmc.learning.host_moves import Moves
-from salmc.learning.hunted import missed_modes
+from salmc.learning.hunted import MOST_DIMENSIONS, missed_modes
 from salmc.learning.laplace_mixture import laplace_mixture
 from salmc.learning.mixture_density import Mixture
 from salmc.learning.mixture_effort import FRUGAL, Effort, effort_for
@@ -65,6 +65,7 @@ class FirstAnswer(NamedTuple):
         usable: whether that is enough, and exact local moves found nothing that it lacks.
         evaluations: what it cost, by kind.
         patient: whether all was tried that could make it usable.
+        several: whether several modes are known, between which no chain along the gradient goes.
     """
 
     sampler: Sampler | None
@@ -72,6 +73,7 @@ class FirstAnswer(NamedTuple):
     usable: bool
     evaluations: dict[str, int]
     patient: bool = True
+    several: bool = False
 
 
 def first_answer(
@@ -115,14 +117,14 @@ def first_answer(
         "gradients": gradients,
     }
     if found.mixture is None:
-        return FirstAnswer(None, 0.0, False, counts, found.patient)
+        return FirstAnswer(None, 0.0, False, counts, found.patient, not found.one_mode)
     sampler = mixture_sampler(evaluator.target, found, seed, counts)
-    return FirstAnswer(sampler, found.efficiency, _is_usable(found), counts, found.patient)
+    told = (_is_usable(found), counts, found.patient, not found.one_mode)
+    return FirstAnswer(sampler, found.efficiency, *told)
 
 
 def _is_usable(found: Adaptation) -> bool:
-    several = found.modes is not None and len(found.modes.weights) > 1
-    return found.settled and found.efficiency >= (_USABLE_OF_MANY if several else _USABLE)
+    return found.settled and found.efficiency >= (_USABLE if found.one_mode else _USABLE_OF_MANY)
 
 
 def _straightened(found: Adaptation, seed: int, report: AbstractReporter) -> tuple[Adaptation, int]:
@@ -159,6 +161,8 @@ def _may_straighten(found: Adaptation) -> bool:
     """Where a mixture does not fit, or may end in a neck, and evaluations are not counted."""
     if found.mixture is None or not _looks_for_bends(found.evaluator, found.effort):
         return False
+    if _is_usable(found) and not found.one_mode:
+        return False  # what several modes look like together is no bend
     rows = found.archive.resampled(found.generator, _FOLLOWERS)
     return not _is_usable(found) or find_straight(found.archive.points[rows]) is not None
 
@@ -207,6 +211,8 @@ def _adapted(
         return laplace_mixture(found)
 
     def hunt(cloud: np.ndarray) -> Mixture | None:
+        if target.dim > MOST_DIMENSIONS and adaptation.one_mode:
+            return None
         missed = missed_modes(target, cloud, seed)
         evaluator.points += missed.evaluations
         if not len(missed.shares):

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc.learning.gradient_answer import can_follow, followed, must_follow
+from salmc.learning.replica_answer import replica_answer
 from salmc.learning.settings import MANY_DIMENSIONS
 from salmc.movers.nuts import NUTS
 from salmc.progress import AbstractReporter
@@ -33,7 +34,7 @@ class Followed(NamedTuple):
         covariance: a guess at the target's, from elsewhere than the points.
         target: straight.
         trajectory: what moves chains there, in units of white coordinates; None where Laplace's
-            Gaussian was enough.
+            Gaussian was enough, or replicas moved them.
     """
 
     points: Points
@@ -58,7 +59,8 @@ class Trajectories(eqx.Module):
         self.target.require_gradient(self.name)
 
     def fill(self, key: PRNGKeyArray, count: int, report: AbstractReporter) -> Followed | None:
-        """`count` points; None where chains that began apart stay apart, or lack a mode.
+        """`count` points, of chains along the gradient; where these stay apart, or lack a mode, of
+        replicas; None where neither mix.
 
         Args:
             key: the same key gives the same points.
@@ -75,14 +77,17 @@ class Trajectories(eqx.Module):
                 return Followed(points, values, near.covariance, self.target, None)
         seed = int(jax.random.bits(key)) >> 1
         found, mixed = followed(self.target, None, seed, report)
+        cloud, known = found.cloud, found.log_density
+        trajectory: Trajectory | None = found.trajectory
         if not mixed:
-            return None
-        rows = np.random.default_rng(seed).permutation(
-            np.resize(np.arange(len(found.cloud)), count)
-        )
-        points = jnp.asarray(found.cloud[rows], dtype=float)
-        values = jnp.asarray(found.log_density[rows], dtype=float)
-        return Followed(points, values, None, found.target, found.trajectory)
+            tempered = replica_answer(found.target, seed, report)
+            if tempered is None:
+                return None
+            cloud, known, trajectory = tempered.cloud, tempered.log_density, None
+        rows = np.random.default_rng(seed).permutation(np.resize(np.arange(len(cloud)), count))
+        points = jnp.asarray(cloud[rows], dtype=float)
+        values = jnp.asarray(known[rows], dtype=float)
+        return Followed(points, values, None, found.target, trajectory)
 
 
 def suits(target: AbstractTarget, seed: int) -> bool:

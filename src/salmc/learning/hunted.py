@@ -21,7 +21,8 @@ from salmc.movers.climb import Modes, balance
 from salmc.target import AbstractTarget, Points
 
 MOST_DIMENSIONS = 30
-"""Beyond which a hunt takes longer than all else."""
+"""Beyond which a hunt takes longer than all else: there only those ask whom other modes surprise
+the least."""
 
 _HUNTS, _PARTICLES = 3, 4096
 """Hunts at most, while they find anything, and particles that each is shown."""
@@ -59,18 +60,15 @@ def missed_modes(target: AbstractTarget, cloud: Float[np.ndarray, "n dim"], seed
         cloud: particles in random order, in the same coordinates.
         seed: of the hunt. The verdict's own hunt has another one, and looks elsewhere.
     """
-    dim, evaluations, found = target.dim, 0, []
-    if dim <= MOST_DIMENSIONS:
-        density = HostDensity(target, cloud[0], _effort(target))
-        told = hunt(density, cloud, Frame.of(cloud), target.names, seed=_APART + seed)
-        found = [mode for mode in (*told.missed, *told.wrong_weights) if mode.share > mode.drawn]
-        evaluations = density.evaluations
+    dim, density = target.dim, HostDensity(target, cloud[0], _effort(target))
+    told = hunt(density, cloud, Frame.of(cloud), target.names, seed=_APART + seed)
+    found = [mode for mode in (*told.missed, *told.wrong_weights) if mode.share > mode.drawn]
     covariances = [mode.factor @ mode.factor.T for mode in found]
     return Missed(
         np.array([mode.position for mode in found]).reshape(-1, dim),
         np.array([np.linalg.cholesky(one) for one in covariances]).reshape(-1, dim, dim),
         np.array([mode.share for mode in found]),
-        evaluations,
+        density.evaluations,
     )
 
 

@@ -45,6 +45,6 @@ def effort_for(target: AbstractTarget) -> Effort:
     if not target.differentiable or target.size > MANY_DATA:
         return FRUGAL
     if target.dim > MANY_DIMENSIONS:
-        # Only what Laplace's Gaussian nearly describes can be had by draws alone.
-        return Effort(each=max(1024, 16 * target.dim), rounds=6, repairs=1, climbs=2, hunts=0)
+        # Only what Laplace's Gaussians nearly describe can be had by draws alone.
+        return Effort(each=max(1024, 16 * target.dim), rounds=6, repairs=1, climbs=24, hunts=2)
     return Effort(wide=2**16 if target.dim <= _FEW_DIMENSIONS else 2**12)

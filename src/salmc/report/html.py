@@ -25,7 +25,7 @@ from salmc.report.run_content import (
 from salmc.report.templates import templates
 from salmc.sampling.atomic import new_file
 from salmc.sampling.folder import read_json
-from salmc.sampling.sampler_uses import TRAJECTORIES, UNTRAINED
+from salmc.sampling.sampler_uses import MOVED_BY, UNTRAINED
 
 MOST_ROWS = 200
 
@@ -130,8 +130,8 @@ def _facts(settings: dict[str, Any], diagnostics: dict[str, Any]) -> list[str]:
     dim = int(settings.get("dim", 0))
     facts.append(f"{dim:,} dimension{'' if dim == 1 else 's'}")
     if "kernel" in chosen:
-        follows = settings.get("method") == "gradient"
-        facts.append(TRAJECTORIES if follows else f"kernel {chosen['kernel']}")
+        moved_by = MOVED_BY.get(str(settings.get("method")))
+        facts.append(moved_by or f"kernel {chosen['kernel']}")
         facts.append("exact (Metropolis-Hastings)" if chosen.get("exact") else "not exact")
     if "seed" in chosen:
         facts.append(f"seed {chosen['seed']}")

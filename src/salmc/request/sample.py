@@ -24,6 +24,7 @@ from salmc.learning.gradient_answer import (
     gradient_answer,
     must_follow,
 )
+from salmc.learning.replica_answer import replica_answer
 from salmc.learning.settings import MANY_DIMENSIONS
 from salmc.learning.worth import effective_rate
 from salmc.programs import make_room, one_thread
@@ -92,11 +93,12 @@ def sample(
         report = PartReporter(whole)
         limit = None if evaluations is None else int(_SEARCH_SHARE * evaluations)
         answer, gradient = _searched(target, seed, limit, report)
-        follows = gradient is None and limit is None and can_follow(target)
+        follows = gradient is None and limit is None and can_follow(target) and not answer.several
         if gradient is not None and gradient.mixed:
             sampler, rate = gradient.sampler, gradient.rate
         else:
-            sampler, rate = _chosen(answer, target, effective, evaluations, seed, report, follows)
+            asked = (target, effective, seed, report, follows)
+            sampler, rate = _chosen(answer, gradient, evaluations, *asked)
         searched = time.perf_counter() - began
         spent = answer.evaluations["points"] if evaluations is not None else 0
         left = None if evaluations is None else evaluations - spent
@@ -144,9 +146,10 @@ def _searched(
 
 def _chosen(
     answer: FirstAnswer,
+    gradient: GradientAnswer | None,
+    evaluations: int | None,
     target: AbstractTarget,
     effective: int,
-    evaluations: int | None,
     seed: int,
     report: AbstractReporter,
     follows: bool,
@@ -159,7 +162,7 @@ def _chosen(
     if answer.usable and answer.sampler is not None:
         return answer.sampler, effective_rate(answer.efficiency)
     if evaluations is None:
-        return _learned(answer, target, effective, seed, report, follows)
+        return _learned(answer, gradient, target, effective, seed, report, follows)
     if answer.sampler is None:
         checks.fail(
             "evaluations",
@@ -178,24 +181,31 @@ def _chosen(
 
 def _learned(
     answer: FirstAnswer,
+    gradient: GradientAnswer | None,
     target: AbstractTarget,
     effective: int,
     seed: int,
     report: AbstractReporter,
     follows: bool,
 ) -> tuple[Sampler, float]:
-    """Chains along the gradient where they mix, else a flow.
+    """Chains along the gradient where they mix, else replicas where these do, else a flow.
 
     Raises:
         TargetError: where there is no distribution to learn: that takes a second to see, and what
             follows would look for it for minutes.
     """
     if follows and (answer.sampler is not None or target.dim > MANY_DIMENSIONS):
-        found = _followed(answer, target, seed, report)
-        if found.mixed:
-            return found.sampler, found.rate
+        gradient = _followed(answer, target, seed, report)
+        if gradient.mixed:
+            return gradient.sampler, gradient.rate
     else:
         require_proper(target.unbounded, _seen(answer))
+    if can_follow(target):
+        # Chains that did not mix may have found coordinates that suit each of the modes.
+        known = None if gradient is None else gradient.sampler.target
+        tempered = replica_answer(target.unbounded if known is None else known, seed, report)
+        if tempered is not None:
+            return tempered.sampler, tempered.rate
     mover = choose_mover(target, seed, follows=False)  # such chains do not mix, or cannot be had
     sampler = fit(target, mover=mover, seed=seed, effective=effective, progress=report)
     return sampler, effective_rate(_accepted(sampler))
@@ -216,7 +226,7 @@ def _instead(
     if found is not None and found.mixed:
         return found.sampler, found.rate
     if answer.sampler is None or _is_stuck(draws, effective, STUCK):
-        return _learned(answer, target, effective, seed, report, follows=False)
+        return _learned(answer, found, target, effective, seed, report, follows=False)
     return answer.sampler, smallest_ess(draws.positions) / draws.positions[..., 0].size
 
 

@@ -17,7 +17,8 @@ import jax.numpy as jnp
 from blackjax.base import SamplingAlgorithm
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from salmc.sampling.chains import ChainState, Transition
+from salmc.sampling.chain_states import ChainState
+from salmc.sampling.chains import Transition
 from salmc.target import Point
 
 

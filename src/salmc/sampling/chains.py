@@ -23,69 +23,25 @@ Reference: Liu, Liang and Wong, "The multiple-try method and local optimization 
 sampling", JASA 2000; Martino, "A review of multiple try MCMC", 2018.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Integer, Key, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Integer, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
 from salmc.kernels.noise import log_q, step_keys, step_noise
 from salmc.metropolis import log_ratio, taken
+from salmc.sampling.chain_states import Ahead, ChainState, Info, Steps
+from salmc.sampling.replicas import Ladder
 from salmc.sampling.trajectories import Trajectory
 from salmc.target import AbstractTarget, Point, Points
 
 _LARGEST = 1e19
 """Whitened coordinates beyond it count as infinite; within, no squares or products overflow."""
-
-
-class ChainState(NamedTuple):
-    """Where chains are: n of them, or one, without the leading axis."""
-
-    points: Float[Array, "*chains dim"]
-    """Whitened; `Transition.positions` has them in the target's coordinates."""
-    log_density: Float[Array, "*chains"]
-    log_weight: Float[Array, "*chains"]
-    """log p − log q; only kernels that do not look at the state use it."""
-    noise: Float[Array, "*chains noise_dim"]
-    """ξ with T(ξ) = x, where there are local steps; empty elsewhere."""
-
-
-class Steps(NamedTuple):
-    """What chains did, step by step; the positions are the target's own."""
-
-    positions: Float[Array, "*steps chains dim"]
-    log_density: Float[Array, "*steps chains"]
-    accepted: Bool[Array, "*steps chains"]
-    """Without a Metropolis step, whether the proposal was finite."""
-    invalid: Int[Array, ""]
-    """Proposals that were not finite."""
-
-
-class Ahead(NamedTuple):
-    """Independent proposals of many steps: of each the point that was picked from its tries."""
-
-    points: Float[Array, "*steps chains dim"]
-    noise: Float[Array, "*steps chains noise_dim"]
-    log_density: Float[Array, "*steps chains"]
-    log_weight: Float[Array, "*steps chains"]
-    total: Float[Array, "*steps chains"]
-    """log W, of all tries."""
-    others: Float[Array, "*steps chains"]
-    """log (W − w), without the one that was picked."""
-    invalid: Array
-    """Proposals that were not finite."""
-
-
-class Info(NamedTuple):
-    """What one step of one chain tells."""
-
-    position: Point
-    log_density: Float[Array, ""]
-    accepted: Bool[Array, ""]
 
 
 class Transition(eqx.Module):
@@ -101,6 +57,7 @@ class Transition(eqx.Module):
         tries: proposals for each step, of which one may be taken; independent kernels only.
         local: local steps after each step; independent kernels only.
         trajectory: what local steps follow, in place of a walk.
+        ladder: temperatures of replicas that each chain has beside it; no local steps then.
         densities: whether forward passes find the log density of each draw; NaN if not.
     """
 
@@ -112,6 +69,7 @@ class Transition(eqx.Module):
     local: int = eqx.field(static=True, default=0)
     densities: bool = eqx.field(static=True, default=False)
     trajectory: Trajectory | None = None
+    ladder: Ladder | None = None
 
     def init(self, position: Point) -> ChainState:
         """The state of a chain that begins at a position, in the target's own coordinates."""
@@ -136,7 +94,8 @@ class Transition(eqx.Module):
         log_proposal = nothing
         if self.kernel.independent:
             log_proposal = self.kernel.log_densities(points, points)
-        return ChainState(points, log_p, log_p - log_proposal, no_noise)
+        beside = no_noise if self.ladder is None else self.ladder.begun(points)
+        return ChainState(points, log_p, log_p - log_proposal, beside)
 
     def block(
         self,
@@ -156,11 +115,13 @@ class Transition(eqx.Module):
     def _steps(
         self, state: ChainState, keys: Key[Array, "steps chains"]
     ) -> tuple[ChainState, Steps]:
-        rows = (self.tries + 1 if self.tries > 1 else 1) + 2 * self.local
-        size = (self.tries + self.local) * self.kernel.noise_dim
-        noise, log_uniform = step_noise(keys, size, rows)
+        noise, log_uniform = step_noise(keys, *self._randomness)
         if not self.metropolis:
             state, steps = self._forward(state, noise)
+        elif self.ladder is not None:
+            from salmc.sampling.replica_steps import with_replicas
+
+            state, steps = with_replicas(self, state, noise, log_uniform)
         elif self.local:
             from salmc.sampling.local_steps import with_local_steps
 
@@ -173,6 +134,19 @@ class Transition(eqx.Module):
         if self.target is not None:
             points, values = self.target.outward(points, values)
         return state, steps._replace(positions=points, log_density=values)
+
+    @property
+    def width(self) -> int:
+        """Points that one step of one chain asks the density of."""
+        return self.tries if self.ladder is None else self.ladder.rungs
+
+    @property
+    def _randomness(self) -> tuple[int, int]:
+        """Normal and uniform numbers of one step of one chain."""
+        if self.ladder is not None and self.metropolis:
+            return self.kernel.noise_dim + self.width * self.kernel.dim, 3 * self.width
+        rows = (self.tries + 1 if self.tries > 1 else 1) + 2 * self.local
+        return (self.tries + self.local) * self.kernel.noise_dim, rows
 
     def log_densities(self, points: Points) -> Float[Array, " n"]:
         """log p at whitened points; NaN where nobody asks for it."""
@@ -257,7 +231,7 @@ class Transition(eqx.Module):
                 (state.log_density, ahead.log_density, origin),
             )
         )
-        state = ChainState(points[-1], values[-1], log_weight, state.noise)
+        state = ChainState(points[-1], values[-1], log_weight, state.beside)
         return state, Steps(points, values, accepted, ahead.invalid)
 
     def ahead(

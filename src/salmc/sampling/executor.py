@@ -23,7 +23,8 @@ import numpy as np
 from jaxtyping import Array, Integer, Key
 
 from salmc.programs import compiled
-from salmc.sampling.chains import ChainState, Steps, Transition
+from salmc.sampling.chain_states import ChainState, Steps
+from salmc.sampling.chains import Transition
 
 BLOCK_PROPOSALS = 8192
 """Proposals of a group in one block: enough for full speed on a CPU, few enough for its caches, for
@@ -161,7 +162,7 @@ class ChainRun:
         self.dim, self.dtype = start.points.shape[1], np.dtype(start.points.dtype)
         on_cpu = jax.default_backend() == "cpu"
         self.groups = group_count(self.chains) if on_cpu else 1
-        self.length = block_length(self.chains, draws, transition.tries, self.groups)
+        self.length = block_length(self.chains, draws, transition.width, self.groups)
         self.start = start
         self._done, self._starts = 0, self._in_groups(start)
         self._keys = [keys[part] for part in self._parts()]
@@ -174,18 +175,16 @@ class ChainRun:
             executor = Threads() if may_meet and on_cpu and self.groups > 1 else InTurn()
         self.executor = executor if may_meet else InTurn()
 
-    def state_of(self, arrays: dict[str, np.ndarray]) -> ChainState:
+    def state_of(self, arrays: Sequence[np.ndarray]) -> ChainState:
         """A state from its parts, if they are of the shapes that states of these chains have.
 
         Raises:
             ValueError: if they are not.
         """
-        parts = []
-        for name, like in zip(ChainState._fields, self.start, strict=True):
-            if arrays[name].shape != like.shape or arrays[name].dtype != like.dtype:
-                raise ValueError(f"{name} of shape {arrays[name].shape}")
-            parts.append(jnp.asarray(arrays[name]))
-        return ChainState(*parts)
+        for name, found, like in zip(ChainState._fields, arrays, self.start, strict=True):
+            if found.shape != like.shape or found.dtype != like.dtype:
+                raise ValueError(f"{name} of shape {found.shape}")
+        return ChainState(*map(jnp.asarray, arrays))
 
     def go_on(self, state: ChainState, done: int) -> None:
         """Begin after `done` steps, in the state that chains had then."""

@@ -30,7 +30,7 @@ from salmc.sampling.atomic import final_place, new_file, output_errors
 from salmc.sampling.folder import now, versions
 
 FORMAT = "salmc-kernel"
-FORMAT_VERSION, _FIRST_VERSION = 3, 1
+FORMAT_VERSION, _FIRST_VERSION = 4, 1
 """What is read; and what is written of kernels that the first version can read as well."""
 
 _HEADER = "header.json"

@@ -19,7 +19,8 @@ from jaxtyping import Array, Bool, Float
 
 from salmc.kernels.noise import local_length, local_noise, log_q
 from salmc.metropolis import log_ratio, taken
-from salmc.sampling.chains import Ahead, ChainState, Steps, Transition
+from salmc.sampling.chain_states import Ahead, ChainState, Steps
+from salmc.sampling.chains import Transition
 from salmc.sampling.trajectories import follow
 
 
@@ -43,7 +44,7 @@ def with_local_steps(
         ahead, log_uniform, fresh, uniforms = given
         ratio = ahead.total - jnp.logaddexp(ahead.others, state.log_weight)
         first = taken(log_uniform, ratio)
-        noise = ahead.noise if transition.kernel.latent else state.noise
+        noise = ahead.noise if transition.kernel.latent else state.beside
         begun = ChainState(ahead.points, ahead.log_density, ahead.log_weight, noise)
         state = _choose(first, begun, state)
         invalid = jnp.zeros((), int)
@@ -76,7 +77,7 @@ def _propose(
     """A local proposal of each chain, its log ratio, and whether it is finite."""
     kernel = transition.kernel
     if kernel.latent:
-        noise = local_noise(state.noise, fresh, share)
+        noise = local_noise(state.beside, fresh, share)
         new, log_scale = kernel.from_noise(noise)
         valid = jnp.all(jnp.isfinite(new), axis=-1) & jnp.isfinite(log_scale)
         log_p = transition.log_densities(new)
@@ -94,7 +95,7 @@ def _propose(
         finite = jnp.all(jnp.isfinite(ends.points), axis=-1)
         log_w = ends.log_density - kernel.log_densities(ends.points, ends.points)
         ratio = log_ratio(ends.log_density, state.log_density, ends.log_correction, finite)
-        new_state = ChainState(ends.points, ends.log_density, log_w, state.noise)
+        new_state = ChainState(ends.points, ends.log_density, log_w, state.beside)
         # One that leads out of the support is no fault of a kernel's.
         return new_state, ratio, jnp.ones_like(finite)
     step = local_length(share) * 2.4 / kernel.dim**0.5
@@ -103,7 +104,7 @@ def _propose(
     log_p = transition.log_densities(new)
     log_w = log_p - kernel.log_densities(new, new)
     ratio = log_ratio(log_p, state.log_density, 0.0, valid)
-    return ChainState(new, log_p, log_w, state.noise), ratio, valid
+    return ChainState(new, log_p, log_w, state.beside), ratio, valid
 
 
 def _choose(which: Bool[Array, " chains"], new: ChainState, old: ChainState) -> ChainState:

@@ -18,9 +18,11 @@ from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
 from salmc.programs import RUNTIME_ERRORS, compiled, failure, nothing_left
 from salmc.progress import AbstractReporter, reporter
-from salmc.sampling.chains import ChainState, Transition
+from salmc.sampling.chain_states import ChainState
+from salmc.sampling.chains import Transition
 from salmc.sampling.draws import Draws, Tally
 from salmc.sampling.executor import AbstractExecutor, ChainRun
+from salmc.sampling.replicas import Ladder
 from salmc.sampling.sampler_uses import SamplerUses
 from salmc.sampling.trajectories import Trajectory
 from salmc.target import AbstractTarget, Points
@@ -48,6 +50,7 @@ class Sampler(SamplerUses):
         pool_log_density: (n,) log p at the pool, where it is known.
         local: local steps after each independent one, where training found that chains need them.
         trajectory: along the gradient, which these steps follow; by default they walk.
+        ladder: temperatures of replicas that chains have beside them, where they need any.
     """
 
     kernel: AbstractKernel
@@ -62,6 +65,7 @@ class Sampler(SamplerUses):
     pool_log_density: np.ndarray | None = None
     local: int = 0
     trajectory: Trajectory | None = None
+    ladder: Ladder | None = None
 
     def __post_init__(self) -> None:
         if self.target is not None:
@@ -179,7 +183,10 @@ class Sampler(SamplerUses):
             )
         local = self.local if metropolis and self.kernel.independent else 0
         step = Transition(self.kernel, self.whitening, self.target, metropolis, tries, local)
-        return dataclasses.replace(step, trajectory=self.trajectory if local else None)
+        ladder = self.ladder if metropolis and tries == 1 else None
+        return dataclasses.replace(
+            step, trajectory=self.trajectory if local else None, ladder=ladder
+        )
 
     def begin(
         self,

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from salmc.sampling.stream import Streamed
 
 TRAJECTORIES = "trajectories along the gradient"
-UNTRAINED = ("mixture", "gradient")
+MOVED_BY = {"gradient": TRAJECTORIES, "replicas": "replicas at several temperatures"}
+"""What moves the chains of methods that are not moved by their kernel, in words."""
+
+UNTRAINED = ("mixture", *MOVED_BY)
 """Methods that search and tune, and train nothing."""
 
 
@@ -27,6 +30,8 @@ class SamplerUses:
     @property
     def moved_by(self: Any) -> str:
         """What moves its chains, in words."""
+        if self.ladder is not None:
+            return f"{MOVED_BY['replicas']} ({self.ladder.rungs})"
         return f"kernel {self.kernel.name}" if self.trajectory is None else TRAJECTORIES
 
     def sample_to(self: Any, path: str | Path, **options: Any) -> "Streamed":

@@ -14,12 +14,17 @@ from salmc.kernels.layers import Whitening
 from salmc.sampling.archive import damaged, numbers, real, require, whole, words
 from salmc.sampling.coordinates import arrays_of, in_coordinates
 from salmc.sampling.kernel_file import FORMAT_VERSION, read_kernel, write_kernel
+from salmc.sampling.replicas import Ladder
 from salmc.sampling.sampler import Sampler
 from salmc.sampling.trajectories import Trajectory
 from salmc.target import AbstractTarget
 
 _FINGERPRINT_POINTS = 16
+_WITHOUT_LADDERS = 3
+"""The last format without replicas."""
+
 _WHITENING = ("mean", "forward_matrix", "inverse_matrix")
+_LADDER = ("betas", "step_sizes", "factors", "starts")
 _POOL_VALUES = "pool_log_density"
 _HISTORY = "history/"
 _MOST_LOCAL_STEPS, _MOST_GRADIENTS = 1000, 100_000
@@ -37,9 +42,12 @@ def save_sampler(sampler: Sampler, path: str | Path) -> Path:
     if sampler.trajectory is not None:
         step, length = sampler.trajectory.step_size, sampler.trajectory.length
         more["trajectory"] = {"step_size": float(step), "length": int(length)}
+    if sampler.ladder is not None:
+        arrays |= {f"ladder/{name}": getattr(sampler.ladder, name) for name in _LADDER}
+        more["trajectory"] = {"length": int(sampler.ladder.length)}
     if "trajectory" in more or any(name.startswith("straight/") for name in coordinates):
         # An older version would draw in other coordinates, or walk: it must refuse.
-        more["format_version"] = FORMAT_VERSION
+        more["format_version"] = FORMAT_VERSION if sampler.ladder is not None else _WITHOUT_LADDERS
     return write_trained(path, sampler, {**arrays, **coordinates, "pool": pool}, target, more)
 
 
@@ -127,16 +135,38 @@ def _sampler(
         pool_log_density=None if values is None else numbers(values, len(pool)),
         local=whole(header.get("local", 0), _MOST_LOCAL_STEPS),
         trajectory=_trajectory(header.get("trajectory")),
+        ladder=_ladder(header, arrays, dim),
         **training_of(header, arrays),
     )
 
 
 def _trajectory(described: Any) -> Trajectory | None:
-    if described is None:
+    if described is None or "step_size" not in described:
         return None
     size = real(described["step_size"])
     require(0.0 < size < np.inf, "step size")
     return Trajectory.of(size, whole(described["length"], _MOST_GRADIENTS))
+
+
+def _ladder(header: dict[str, Any], arrays: dict[str, np.ndarray], dim: int) -> Ladder | None:
+    if "ladder/betas" not in arrays:
+        return None
+    betas = numbers(arrays["ladder/betas"], None)
+    rungs = len(betas)
+    shapes = ((rungs,), (rungs,), (rungs, dim, dim), (None, rungs - 1, dim))
+    parts = [
+        numbers(arrays[f"ladder/{name}"], *shape)
+        for name, shape in zip(_LADDER, shapes, strict=True)
+    ]
+    require(all(np.all(np.isfinite(part)) for part in parts), "ladder")
+    require(rungs > 1 and len(parts[-1]) > 0, "ladder")
+    # Without both ends draws would be of something else.
+    ends = betas[0] == 1.0 and betas[-1] == 0.0 and bool(np.all(np.diff(betas) < 0.0))
+    require(ends, "temperatures")
+    require(bool(np.all(parts[1] >= 0.0)), "step sizes")
+    length = whole(header["trajectory"]["length"], _MOST_GRADIENTS)
+    *moves, starts = (jnp.asarray(part) for part in parts)
+    return Ladder(moves[0], moves[1], moves[2], jnp.asarray(length), starts)
 
 
 def _described(target: AbstractTarget | None, pool: np.ndarray) -> dict[str, Any]:

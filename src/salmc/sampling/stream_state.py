@@ -22,13 +22,14 @@ from salmc.errors import OutputError
 from salmc.json_values import plain
 from salmc.sampling.archive import damaged, numbers, open_archive, real, require, to_array, whole
 from salmc.sampling.atomic import new_file
-from salmc.sampling.chains import ChainState
+from salmc.sampling.chain_states import ChainState
 from salmc.sampling.executor import Block, ChainRun
 from salmc.sampling.growing_store import KEPT
 from salmc.sampling.running import RunningMoments, Thinning
 
 FORMAT = "salmc-stream-state-1"
-_CHAINS = ChainState._fields
+_CHAINS = (*ChainState._fields[:-1], "noise")
+"""What states are called in files; the last has more meanings by now than it had."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -140,7 +141,7 @@ class StreamState:
                 RunningMoments(
                     draws, numbers(arrays["mean"], *shape), numbers(arrays["squares"], *shape)
                 ),
-                (run.state_of({name: arrays[name] for name in _CHAINS}),),
+                (run.state_of([arrays[name] for name in _CHAINS]),),
             )
             for file in sorted(self._folder.glob("thinned-*.npz")):
                 if whole(int(file.stem.removeprefix("thinned-")), 2**63) >= draws:

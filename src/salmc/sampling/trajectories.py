@@ -25,7 +25,7 @@ from salmc.target import Points
 
 Values = Float[Array, " n"]
 
-_SMALLEST = 0.5
+SMALLEST = 0.5
 """Of the step size, that a move has at least."""
 
 
@@ -77,7 +77,7 @@ def follow(
         return jnp.sum(values), values
 
     value_and_gradient = jax.value_and_grad(total, has_aux=True)
-    size = (trajectory.step_size * (_SMALLEST + (1.0 - _SMALLEST) * share))[:, None]
+    size = (trajectory.step_size * (SMALLEST + (1.0 - SMALLEST) * share))[:, None]
 
     def step(_: Array, carry: tuple[Points, Points, Points, Values]) -> tuple[Array, ...]:
         points, momentum, gradient, _values = carry

@@ -1,13 +1,17 @@
 """Draws that come again: copied chains, tiled draws, few points drawn with replacement.
 
 A continuous density gives no point twice. A Metropolis chain stays where it is when it rejects, so
-runs of equal draws count once; whatever comes back after that is a copy, and ESS and R-hat, which
-take copies for new draws, mean nothing. Numbers may be so coarse that points meet by chance, as in
+runs of equal draws count once; so do a few returns within a few draws, as replicas that exchange
+their places make them. Whatever comes back after that is a copy, and ESS and R-hat, which take
+copies for new draws, mean nothing. Numbers may be so coarse that points meet by chance, as in
 single precision, or in draws that a file has kept with a few decimals: as many as that are let go.
 """
 
 import numpy as np
 from jaxtyping import Float
+
+_SOON, _FEW = 20, 4
+"""Draws of a chain within which it may come back to a place, and how often."""
 
 _DECIMALS = 10.0 ** np.arange(2.0, -8.0, -1.0)
 _FINE = 0.01
@@ -21,12 +25,27 @@ def repeated_share(chains: Float[np.ndarray, "chain draw dim"]) -> float:
         return 0.0
     changed = np.ones(values.shape[:2], bool)
     changed[:, 1:] = np.any(values[:, 1:] != values[:, :-1], axis=2)
-    visits = values[changed]
-    visits = visits[np.all(np.isfinite(visits), axis=1)]
+    changed &= np.all(np.isfinite(values), axis=2)
+    visits, (chain, time) = values[changed], np.nonzero(changed)
     if len(visits) < 2:
         return 0.0
     _, where, counts = np.unique(visits, axis=0, return_inverse=True, return_counts=True)
-    return max(0.0, float(np.mean(counts[where.reshape(-1)] > 1)) - _meetings(visits))
+    where = where.reshape(-1)
+    again = (counts > 1) & (_stays(where, chain, time) > 1)
+    return max(0.0, float(np.mean(again[where])) - _meetings(visits))
+
+
+def _stays(where: np.ndarray, chain: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """Of each place, how often chains came there; a few returns of one chain soon after are none.
+
+    Args:
+        where, chain, time: the number of the place of each visit, whose it is, and when.
+    """
+    order = np.lexsort((time, chain, where))
+    place, whose, when = where[order], chain[order], time[order]
+    soon = (place[1:] == place[:-1]) & (whose[1:] == whose[:-1]) & (np.diff(when) <= _SOON)
+    visits, returns = np.bincount(place), np.bincount(place[1:][soon], minlength=np.max(place) + 1)
+    return np.where(returns <= _FEW, visits - returns, visits)
 
 
 def _meetings(visits: np.ndarray) -> float:

@@ -1,8 +1,8 @@
 """`sample` with its defaults on densities whose marginals are known.
 
 Modes of many widths, bends, tails, jumps, edges that nobody told, a random walk. Eight modes in ten
-dimensions, double wells and Rosenbrock's valley led to mends of the search; nothing was chosen on
-the others. Each marginal is compared
+dimensions, double wells and Rosenbrock's valley led to mends of the search, and sixteen wells to
+replicas; nothing was chosen on the others. Each marginal is compared
 with its distribution function F by Kolmogorov's distance sup |F_n − F|, which is below 1.63/√n of n
 independent draws in 99 % of cases; n is the smallest effective sample size, of bulk and tails, and
 the level is divided by the number of marginals. Wrong is what exceeds it.
@@ -184,6 +184,17 @@ def _double_wells() -> Case:
     return Case(8, log_density, {**dict.fromkeys(range(4), marginal), 5: stats.norm.cdf})
 
 
+def _sixteen_wells() -> Case:
+    """Sixteen double wells and sixteen normals: 65,536 modes."""
+    marginal = _by_grid(-4.0, 4.0, lambda x: -(x**4) + 6.0 * x**2 + 0.5 * x - 9.0)
+
+    def log_density(x: jax.Array) -> jax.Array:
+        wells = -(x[:16] ** 4) + 6.0 * x[:16] ** 2 + 0.5 * x[:16]
+        return jnp.sum(wells) - 0.5 * jnp.sum(x[16:] ** 2)
+
+    return Case(32, log_density, {**dict.fromkeys(range(16), marginal), 20: stats.norm.cdf})
+
+
 def _rosenbrock() -> Case:
     """Rosenbrock's valley with branches, after Pagani, Wiegand and Nadarajah (2019): x₁ and x₃
     follow x₀², x₂ follows x₁², x₄ follows x₃."""
@@ -217,6 +228,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "random walk 61-d": _random_walk,
     "double wells 8-d": _double_wells,
     "Rosenbrock 5-d": _rosenbrock,
+    "sixteen double wells 32-d": _sixteen_wells,
+    "ten modes 50-d": lambda: _mixture(7, 10, 50, 10.0),
 }
 
 

@@ -27,21 +27,6 @@ def two_modes(x):
     return jnp.logaddexp(-0.5 * jnp.sum((x - 6.0) ** 2), -0.5 * jnp.sum((x + 6.0) ** 2))
 
 
-class Steps(SilentReporter):
-    """How many are left to do."""
-
-    def start(self, description, total):
-        self.left = total
-
-    def advance(self, steps, **figures):
-        self.left -= steps
-
-
-@pytest.fixture(scope="module")
-def reporter():
-    return Steps()
-
-
 @pytest.fixture(scope="module")
 def answer(reporter):
     return gradient_answer(salmc.Target(funnel, 1 + EFFECTS), None, 0, reporter)

@@ -30,21 +30,6 @@ def right_share():
 TARGET = salmc.Target(wells, WELLS + 1, name="wells")
 
 
-class Steps(SilentReporter):
-    """How many are left to do."""
-
-    def start(self, description, total):
-        self.left = total
-
-    def advance(self, steps, **figures):
-        self.left -= steps
-
-
-@pytest.fixture(scope="module")
-def reporter():
-    return Steps()
-
-
 @pytest.fixture(scope="module")
 def answer(reporter):
     return replica_answer(TARGET, 0, reporter)

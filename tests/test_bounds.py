@@ -77,7 +77,7 @@ def test_draws_are_in_the_users_coordinates(tmp_path, given_pool):
     `test_movers_see_no_bounds_and_their_draws_keep_them` and `tests/request` fill pools."""
     given_pool(Bounds.of(LIMITS, 4).inward(jnp.asarray(exact_draws(SMALL["pool_size"]))))
     target = salmc.Target(gamma_and_more, dim=4, bounds=LIMITS, names=list("abcd"))
-    kernel = FlowKernel(jax.random.key(0), 4, layers=2, width=16, knots=6)
+    kernel = FlowKernel(jax.random.key(0), 4, layers=2, width=16, knots=6, radial_knots=4)
     sampler = salmc.fit(target, kernel=kernel, settings=SMALL, progress=False)
     draws = sampler.sample(chains=16, draws=500, progress=False)
     points = draws.positions.reshape(-1, 4)
@@ -99,7 +99,7 @@ def test_bounds_that_were_found_are_kept_in_the_file(tmp_path):
     target = salmc.Target(lambda x: jnp.where(jnp.all(x > 0), -jnp.sum(x), -jnp.inf), dim=2)
     inner = Unbounded(target, Bounds.of([(0, None)] * 2, 2))
     pool = np.random.default_rng(0).normal(size=(50, 2))
-    kernel = FlowKernel(jax.random.key(0), 2, layers=1, width=4, knots=4)
+    kernel = FlowKernel(jax.random.key(0), 2, layers=1, width=4, knots=4, radial_knots=4)
     sampler = salmc.Sampler(kernel, inner, Whitening.identity(2), pool)
     again = salmc.load(sampler.save(tmp_path / "k.salmc"), target=target)
     options = {"chains": 4, "draws": 20, "progress": False}

@@ -16,6 +16,8 @@ import os
 import pytest
 from jaxtyping import install_import_hook
 
+import checked_types
+
 collect_ignore_glob = ["conftest.py", "*/conftest.py", "*/*/conftest.py"]
 """Of doctests, for which each of these would be a module of one and the same name."""
 
@@ -69,6 +71,7 @@ for other in ("jax", "equinox", "optax", "scipy.stats", "blackjax", "matplotlib.
     importlib.import_module(other)
 
 # Before any import of salmc: only modules loaded after this are checked.
+checked_types.install()
 install_import_hook("salmc", "beartype.beartype")
 
 from salmc.programs_on_disk import remember_programs  # noqa: E402

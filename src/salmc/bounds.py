@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from salmc import checks
+from salmc.programs import on_device
 from salmc.straight import Straight
 from salmc.target import AbstractTarget, Point, Points, Scalar, zero_where_invalid
 
@@ -56,7 +57,7 @@ class Bounds(eqx.Module):
         lower, upper = np.array(limits).T
         if not np.all(lower < upper):
             checks.fail("bounds", "such that each lower one is below its upper one", bounds)
-        return cls(jnp.asarray(lower, dtype=float), jnp.asarray(upper, dtype=float))
+        return cls(on_device(lower), on_device(upper))
 
     @classmethod
     def none(cls, dim: int) -> "Bounds":

@@ -41,8 +41,11 @@ def noise(kernel, *shape, seed=0):
     return jnp.asarray(given, float)
 
 
-SMALL = {"flow": {"layers": 2, "width": 16, "knots": 5, "radial_knots": 5, "tails": True}}
-"""What takes long to compile in its usual size."""
+SMALL = {
+    "flow": {"layers": 2, "width": 16, "knots": 5, "radial_knots": 5, "tails": True},
+    "nice": {"width": 16},
+}
+"""What takes long to compile, or to run, in its usual size."""
 
 
 @functools.cache

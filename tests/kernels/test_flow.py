@@ -45,11 +45,11 @@ def propose_with_density(kernel, key, points):
     return kernel.propose_with_density(points, jax.random.normal(key, points.shape))
 
 
-def bent(shape, seed=0, scale=0.05):
+def bent(shape, seed=0, scale=0.02):
     """A kernel as if trained: random weights in the place of zeros, and a centre that moved.
 
-    At 0.05 log densities change by about 2; at 0.1 there are spikes that only double precision
-    and no grid resolves.
+    At 0.02 points move by one to five standard deviations. At 0.03 some of them leave the grids
+    below, and at 0.1 there are spikes that only double precision and no grid resolves.
     """
     kernel = FlowKernel(jax.random.key(seed), width=16, **shape)
     generator = np.random.default_rng(seed)

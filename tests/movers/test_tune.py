@@ -19,13 +19,13 @@ def start(count):
 def test_turns_away_from_a_step_size_that_is_far_too_small():
     target = Banana()
     poor = SVGD(target, step_size=0.01)
-    tuning = tune(poor, particles=start(100), steps=100, trials=8, progress=False)
+    tuning = tune(poor, particles=100, steps=100, trials=8, progress=False)
     assert float(tuning.mover.step_size) > 0.02
     scores = [trial.score for trial in tuning.trials]
     assert scores == sorted(scores)
 
     def quality(mover):
-        draws = salmc.move(mover, start(100), steps=100, progress=False)
+        draws = salmc.move(mover, particles=200, steps=100, progress=False)
         return mmd_squared(draws.sample(), target.sample(jax.random.key(0), 2000))
 
     assert quality(tuning.mover) < quality(poor)

@@ -11,11 +11,14 @@ import inspect
 import types
 from typing import Any
 
+import jax
 import jaxtyping
+import numpy as np
 
 _every_call = jaxtyping.jaxtyped
 _BY_VALUE = (int, str, type(None), bool)  # for Literal, and for shapes that name an argument
 _CONTAINERS = (list, dict, set, frozenset)
+_IS_ARRAY: dict[type, bool] = {}
 _KNOWN: dict[types.CodeType, set] = {}
 
 
@@ -116,7 +119,6 @@ def _mark(value: Any) -> Any:
         return tuple([_mark(part) for part in value])
     if kind in _CONTAINERS:
         raise TypeError
-    shape = getattr(value, "shape", None)
-    if type(shape) is tuple:
-        return kind, shape, getattr(value, "dtype", None)
-    return kind
+    if kind not in _IS_ARRAY:
+        _IS_ARRAY[kind] = isinstance(value, (np.ndarray, np.generic, jax.Array))
+    return (kind, value.shape, value.dtype) if _IS_ARRAY[kind] else kind

@@ -13,6 +13,12 @@ import importlib
 import importlib.metadata
 import os
 
+# NumPy and JAX look at these when they are loaded.
+# Which line of ours each operation came from: nobody reads it here, and it takes time to write.
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
+# Threads of linear algebra spin while they wait, and workers have a processor each.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from jaxtyping import install_import_hook
 
@@ -59,11 +65,6 @@ if importlib.metadata.version("jaxlib").startswith("0.10."):
     # Parts of a program that threads compile side by side; workers have a processor each.
     LITTLE_EFFORT += " --xla_cpu_parallel_codegen_split_count=1"
 os.environ.setdefault("XLA_FLAGS", LITTLE_EFFORT)
-
-# Which line of ours each operation came from: nobody reads it here, and it takes time to write.
-os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
-# Threads of linear algebra spin while they wait, and workers have a processor each.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # While one of our modules is loaded, jaxtyping's hook looks for another kind of bytecode, also of
 # what that module imports: all of SciPy would be compiled in every worker. So they come first.

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from salmc.kernels import FlowKernel
+from salmc.programs import on_device
 
 SHAPES = {
     "1-d": {"dim": 1},
@@ -54,7 +55,7 @@ def bent(shape, seed=0, scale=0.02):
     kernel = FlowKernel(jax.random.key(seed), width=16, **shape)
     generator = np.random.default_rng(seed)
     kernel = jax.tree.map(
-        lambda leaf: leaf + jnp.asarray(generator.normal(scale=scale, size=leaf.shape), leaf.dtype),
+        lambda leaf: on_device(np.asarray(leaf) + generator.normal(scale=scale, size=leaf.shape)),
         kernel,
     )
     if kernel.centre is None:

@@ -17,7 +17,7 @@ from salmc.targets import Mog2
 @pytest.fixture(scope="module")
 def sampler():
     """A flow that fits badly: exactness must not depend on it."""
-    kernel = FlowKernel(jax.random.key(0), 2, layers=2, width=8, knots=4, radial_knots=4)
+    kernel = FlowKernel(jax.random.key(0), 2, layers=2, width=8, knots=4)
     kernel = eqx.filter_jit(jax.tree.map)(
         lambda leaf: leaf + 0.3 * jax.random.normal(jax.random.key(leaf.size), leaf.shape), kernel
     )

@@ -74,6 +74,7 @@ class Location(eqx.Module):
             on_device(deviation[:, None] * np.linalg.cholesky(correlation)),
         )
 
+    @compiled
     def sample(self, key: PRNGKeyArray, count: int, widening: float = 1.0) -> Points:
         """Draws from N(mean, widening² · covariance)."""
         noise = jax.random.normal(key, (count, len(self.mean)))

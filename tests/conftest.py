@@ -13,8 +13,16 @@ import importlib
 import importlib.metadata
 import os
 
+# NumPy and JAX look at these when they are loaded.
+# Which line of ours each operation came from: nobody reads it here, and it takes time to write.
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
+# Threads of linear algebra spin while they wait, and workers have a processor each.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from jaxtyping import install_import_hook
+
+import checked_types
 
 collect_ignore_glob = ["conftest.py", "*/conftest.py", "*/*/conftest.py"]
 """Of doctests, for which each of these would be a module of one and the same name."""
@@ -64,6 +72,7 @@ for other in ("jax", "equinox", "optax", "scipy.stats", "blackjax", "matplotlib.
     importlib.import_module(other)
 
 # Before any import of salmc: only modules loaded after this are checked.
+checked_types.install()
 install_import_hook("salmc", "beartype.beartype")
 
 from salmc.programs_on_disk import remember_programs  # noqa: E402

@@ -34,7 +34,7 @@ def watch(frame, event, _):
 
 
 target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=2)
-kernel = FlowKernel(jax.random.key(0), 2, layers=1, width=4, knots=4)
+kernel = FlowKernel(jax.random.key(0), 2, layers=1, width=4, knots=4, radial_knots=4)
 small = {"steps": 4, "batch": 32}  # and a pool as in the examples of `fit` and `sal_mc`
 threading.settrace(watch)
 sys.settrace(watch)

@@ -141,7 +141,7 @@ def test_the_target_is_the_same_law_with_and_without_bounds():
 
 
 def sampler_of(target):
-    kernel = FlowKernel(jax.random.key(0), 2 + GROUPS, layers=1, width=4, knots=4)
+    kernel = FlowKernel(jax.random.key(0), 2 + GROUPS, layers=1, width=4, knots=4, radial_knots=4)
     inside = eqx.filter_jit(target.inward)(jnp.asarray(cloud(6, 500), dtype=float))
     pool, values = eqx.filter_jit(lambda y: target.outward(y, target.log_densities(y)))(inside)
     return Sampler(

@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from salmc import checks
+from salmc.programs import compiled, on_device
 from salmc.straight import Straight
 from salmc.target import AbstractTarget, Point, Points, Scalar, zero_where_invalid
 
@@ -56,7 +57,7 @@ class Bounds(eqx.Module):
         lower, upper = np.array(limits).T
         if not np.all(lower < upper):
             checks.fail("bounds", "such that each lower one is below its upper one", bounds)
-        return cls(jnp.asarray(lower, dtype=float), jnp.asarray(upper, dtype=float))
+        return cls(on_device(lower), on_device(upper))
 
     @classmethod
     def none(cls, dim: int) -> "Bounds":
@@ -67,6 +68,7 @@ class Bounds(eqx.Module):
         """Whether points lie within, edges excluded."""
         return jnp.all((x > self.lower) & (x < self.upper), axis=-1)
 
+    @compiled
     def outward(self, y: Float[Array, "*n dim"]) -> tuple[Array, Array]:
         """x, and Σ log |dx/dy|."""
         below, above = jnp.isfinite(self.lower), jnp.isfinite(self.upper)
@@ -83,6 +85,7 @@ class Bounds(eqx.Module):
         log_slope = jnp.where(both, jnp.log(width) + _log_logistic(y), y)
         return jnp.where(free, y, x), jnp.sum(jnp.where(free, 0.0, log_slope), axis=-1)
 
+    @compiled
     def inward(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
         """y, of points within."""
         below, above = jnp.isfinite(self.lower), jnp.isfinite(self.upper)

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from salmc.errors import TargetError
@@ -34,6 +36,17 @@ one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 long as it runs. Here matrices have tens of rows and are many. Threads that wait for the next one
 spin, and where other work wants the processor each product waits for a turn of all of them: 24
 climbs in 26 dimensions took 23.7 CPU seconds on a busy machine of two cores, and 3.9 on one."""
+
+
+def on_device(values: Any) -> jax.Array:
+    """Numbers as an array of JAX, of the precision that it computes in.
+
+    Of NumPy's double precision `jnp.asarray(values, dtype=float)` makes the same, by a program that
+    it compiles for each shape.
+    """
+    if not isinstance(values, jax.Array):
+        values = np.asarray(values, dtype=jax.dtypes.canonicalize_dtype(float))
+    return jnp.asarray(values, dtype=float)
 
 
 def compiled(function: Function) -> Function:

@@ -41,10 +41,17 @@ def noise(kernel, *shape, seed=0):
     return jnp.asarray(given, float)
 
 
+SMALL = {
+    "flow": {"layers": 2, "width": 16, "knots": 5, "radial_knots": 5, "tails": True},
+    "nice": {"width": 16},
+}
+"""What takes long to compile, or to run, in its usual size."""
+
+
 @functools.cache
 def make(name, dim=2):
     """Untrained, then moved off its first weights, at which a flow may be the identity."""
-    kernel = EVERY_CLASS[name].from_description({"dim": dim})
+    kernel = EVERY_CLASS[name].from_description({"dim": dim, **SMALL.get(name, {})})
     arrays, static = eqx.partition(kernel, eqx.is_inexact_array)
     generator = np.random.default_rng(1)
     moved = jax.tree.map(

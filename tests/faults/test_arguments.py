@@ -81,7 +81,9 @@ def test_settings_on_the_command_line(text):
 
 @pytest.fixture(scope="module")
 def sampler():
-    kernel = salmc.kernels.FlowKernel(jax.random.key(0), 2, layers=1, width=4, knots=4)
+    kernel = salmc.kernels.FlowKernel(
+        jax.random.key(0), 2, layers=1, width=4, knots=4, radial_knots=4
+    )
     target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=2)
     return salmc.Sampler(kernel, target, salmc.kernels.Whitening.identity(2), np.zeros((4, 2)))
 

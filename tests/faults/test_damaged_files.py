@@ -31,7 +31,7 @@ POOL = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
 
 @pytest.fixture
 def kernel_file(tmp_path):
-    kernel = FlowKernel(jax.random.key(0), 2, layers=1, width=4, knots=4)
+    kernel = FlowKernel(jax.random.key(0), 2, layers=1, width=4, knots=4, radial_knots=4)
     whitening = Whitening.fit(jnp.asarray(POOL))
     history, seconds = {"loss": [0.5, 0.25]}, {"pool": 1.5}
     sampler = Sampler(kernel, None, whitening, POOL, history=history, seconds=seconds)

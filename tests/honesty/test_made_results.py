@@ -57,6 +57,23 @@ SLOW = {
     "10 % too narrow, black box",
     "centred schools with few small τ",
     "black box",
+    # `test_summary` has a narrow cloud in 25 dimensions.
+    "correlated 30-d",
+    "10 % too narrow in one direction of 30",
+    # As the same in fewer dimensions, or with fewer modes.
+    "Cauchy 5-d",
+    "mirrored modes 8-d",
+    "mirrored mode missing, 8-d",
+    "six modes",
+    # As "near modes" and "eight modes".
+    "two modes 0.9 : 0.1",
+    "weights 0.5 : 0.5 for 0.9 : 0.1",
+    "exchanged labels",
+    # As "narrow in wide", "scale 1e-6", "box" and "normal for Laplace".
+    "two widths",
+    "offset 1e3",
+    "disc",
+    "Gaussian of the moments of a skew density",
 }
 """Cases that others resemble."""
 

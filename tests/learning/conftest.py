@@ -54,7 +54,7 @@ def two_modes():
 
 @pytest.fixture(scope="session")
 def flow():
-    return FlowKernel(jax.random.key(0), 2, layers=2, width=32, knots=8)
+    return FlowKernel(jax.random.key(0), 2, layers=2, width=32, knots=8, radial_knots=6)
 
 
 @pytest.fixture(scope="session")

@@ -123,7 +123,10 @@ def test_a_narrow_mode_beside_a_wide_one_is_found():
     assert np.mean(answer.sampler.pool[:, 0] > 2.0) == pytest.approx(0.5, abs=0.05)
 
 
-def test_edges_that_nobody_told_are_found():
+def test_edges_that_nobody_told_are_found(monkeypatch):
+    little = LITTLE._replace(rounds=12, repairs=1, climbs=4, hunts=0)
+    monkeypatch.setattr("salmc.learning.first_answer.effort_for", lambda target: little)
+
     def log_density(x):
         return jnp.where(x[0] > 0.0, 0.0, jnp.nan) - 0.5 * jnp.sum(x**2)
 
@@ -163,7 +166,10 @@ def test_frugal_effort_is_for_black_boxes():
     assert FRUGAL.each < Effort().each
 
 
-def test_a_mixture_of_one_mode_that_does_not_settle_is_left_where_there_is_another_way():
+def test_a_mixture_of_one_mode_that_does_not_settle_is_left_where_there_is_another_way(monkeypatch):
+    some = Effort(particles=256, sweeps=20, rounds=12, repairs=1, climbs=8, hunts=0)
+    monkeypatch.setattr("salmc.learning.first_answer.effort_for", lambda target: some)
+
     def funnel(x):
         spread = 0.5 * jnp.sum(x[1:] ** 2) * jnp.exp(-2.0 * x[0])
         return -0.5 * (x[0] / 1.5) ** 2 - spread - 8 * x[0]

@@ -99,7 +99,7 @@ def test_bad_updates_are_left_out_and_nothing_is_traced_twice(
     # Other weights, seeds, lengths, rates and chunks share the trace.
     before = len(objective_with_nan)
     assert before >= 1
-    other = FlowKernel(jax.random.key(1), 2, layers=2, width=32, knots=8)
+    other = FlowKernel(jax.random.key(1), 2, layers=2, width=32, knots=8, radial_knots=6)
     changed = settings.replace(steps=50, learning_rate=1e-3, chunk=15)
     sal_mc(two_modes, other, settings=changed, seed=1, progress=False)
     assert len(objective_with_nan) == before

@@ -34,7 +34,7 @@ def in_need_of_local_steps(monkeypatch):
 
 
 def fit(path, **options):
-    kernel = FlowKernel(jax.random.key(0), 5, layers=1, width=4, knots=4)
+    kernel = FlowKernel(jax.random.key(0), 5, layers=1, width=4, knots=4, radial_knots=4)
     common = {"kernel": kernel, "settings": SMALL, "seed": 0, "progress": False}
     return salmc.fit(TARGET, checkpoint=path, **common, **options)
 

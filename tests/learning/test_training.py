@@ -58,7 +58,7 @@ def test_flow_learns_two_modes_and_tells_of_its_progress(two_modes, flow, flow_s
 def test_mlp_reduces_the_discrepancy(two_modes, mlp_settings):
     # Without components, which would begin where the pool is.
     mlp = MLPKernel(jax.random.key(0), 2, width=32, depth=2, components=0)
-    settings = mlp_settings.replace(steps=800, chunk=100, mixture_every=300, learning_rate=3e-3)
+    settings = mlp_settings.replace(steps=400, chunk=100, mixture_every=150, learning_rate=3e-3)
     learned = sal_mc(two_modes, mlp, settings=settings, progress=False)
 
     def discrepancy(kernel):
@@ -105,7 +105,8 @@ def test_refresh_by_outputs(two_modes, mlp, mlp_settings):
 
 
 def test_every_term_at_once_on_a_conditional_flow(two_modes, flow_settings):
-    kernel = FlowKernel(jax.random.key(0), 2, layers=2, width=16, knots=6, conditional=True)
+    sizes = {"layers": 2, "width": 16, "knots": 4, "radial_knots": 4}
+    kernel = FlowKernel(jax.random.key(0), 2, **sizes, conditional=True)
     settings = flow_settings.replace(
         adversarial=0.5, wasserstein=0.1, decorrelation=0.1, steps=40, regression_start=0.0
     )

@@ -63,7 +63,7 @@ def test_pictures_are_in_the_users_variables():
 
 def test_pictures_of_a_sampler_and_of_particles():
     target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=2)
-    kernel = FlowKernel(jax.random.key(0), dim=2, layers=1, width=4, knots=4)
+    kernel = FlowKernel(jax.random.key(0), dim=2, layers=1, width=4, knots=4, radial_knots=4)
     sampler = salmc.Sampler(kernel, target, Whitening.identity(2), np.zeros((1, 2)))
     draws = sampler.sample(chains=4, draws=30, progress=False)
     assert isinstance(draws.plot("rank"), Figure)

@@ -19,7 +19,8 @@ def log_density(x):
 @pytest.fixture(scope="module")
 def sampler():
     """An untrained flow is nearly N(0, I), which here is nearly the target, whitened."""
-    kernel = salmc.kernels.FlowKernel(jax.random.key(0), dim=2, layers=1, width=4, knots=4)
+    sizes = {"layers": 1, "width": 4, "knots": 4, "radial_knots": 4}
+    kernel = salmc.kernels.FlowKernel(jax.random.key(0), dim=2, **sizes)
     scale = 1.2 * np.diag(SD)
     whitening = salmc.kernels.Whitening(
         jnp.asarray(MEAN), jnp.asarray(np.linalg.inv(scale)), jnp.asarray(scale)

@@ -44,7 +44,7 @@ def sampler(way):
     inside = inner.inward(jnp.asarray(exact(0, 500), dtype=float))
     kernel = MixtureKernel(jax.random.key(0), 2, components=2)
     if way == "flow":
-        kernel = FlowKernel(jax.random.key(0), 2, layers=1, width=4, knots=4)
+        kernel = FlowKernel(jax.random.key(0), 2, layers=1, width=4, knots=4, radial_knots=4)
     made = Sampler(kernel, inner, Whitening.fit(inside), exact(1, 4000), method=way, local=1)
     if way == "gradient":
         far = eqx.tree_at(lambda kernel: kernel.means, kernel, jnp.full((2, 2), 1e4))

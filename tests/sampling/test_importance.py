@@ -19,14 +19,16 @@ def gaussian(dim, shift=0.0):
 def sampler_of(target, scale):
     """An untrained flow: about N(0, I), whitened by a scale that is not the target's."""
     dim = target.dim
-    kernel = salmc.kernels.FlowKernel(jax.random.key(0), dim=dim, layers=1, width=4, knots=4)
+    sizes = {"layers": 1, "width": 4, "knots": 4, "radial_knots": 4}
+    kernel = salmc.kernels.FlowKernel(jax.random.key(0), dim=dim, **sizes)
     whitening = salmc.kernels.Whitening(
         jnp.full(dim, 1.0), jnp.eye(dim) / scale, jnp.eye(dim) * scale
     )
     return salmc.Sampler(kernel, target, whitening, np.ones((1, dim)))
 
 
-@pytest.fixture(scope="module", params=[2, 10, 25])
+# Fewest and most; those between with the long tests.
+@pytest.fixture(scope="module", params=[2, pytest.param(10, marks=pytest.mark.slow), 25])
 def case(request):
     target = gaussian(request.param, shift=3.0)
     truth = 0.5 * request.param * math.log(2 * math.pi) + 3.0

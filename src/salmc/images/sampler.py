@@ -132,8 +132,7 @@ class ImageSampler:
         shape, dim = self.kernel.shape, self.kernel.dim
         if isinstance(start, str):
             if checks.choice("start", start, STARTS) == "noise":
-                keys = jax.vmap(jax.random.fold_in, (None, 0))(where, jnp.arange(chains))
-                return jnp.clip(step_noise(keys, dim)[0], -1.0, 1.0), True, steps
+                return _pure_noise(where, chains, dim), True, steps
             generator = numpy_generator(where)
             rows = generator.integers(0, len(self.images), chains)
             return _to_points(self.images[rows]), False, steps
@@ -168,6 +167,13 @@ class ImageSampler:
             images = np.asarray(drawn)[:, :count]
             yield ImageBlock(done, images.reshape(chains, count, *self.kernel.shape))
             done += count
+
+
+@compiled
+def _pure_noise(key: PRNGKeyArray, chains: int, dim: int) -> Points:
+    """Images of noise; that of a chain depends on its number alone."""
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(chains))
+    return jnp.clip(step_noise(keys, dim)[0], -1.0, 1.0)
 
 
 @compiled

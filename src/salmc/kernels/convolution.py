@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 
 from salmc import checks
 from salmc.kernels.layers import claim_weights
+from salmc.programs import on_device
 
 Maps = Float[Array, "n _ _ _"]
 """Images, or feature maps: n, height, width, channels."""
@@ -81,7 +82,7 @@ def random_weight(
     """Normal entries, of a size that keeps that of the signal; the last axis has the outputs."""
     claim_weights(*shape)
     fan_in = np.prod(shape[:-1])
-    return jnp.asarray(generator.standard_normal(shape) * gain / np.sqrt(fan_in), dtype=float)
+    return on_device(generator.standard_normal(shape) * gain / np.sqrt(fan_in))
 
 
 def _beside(maps: Maps) -> Maps:

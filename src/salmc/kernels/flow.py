@@ -43,6 +43,7 @@ from salmc.kernels.spline import (
     spline_inverse,
     wide_grid,
 )
+from salmc.programs import on_device
 from salmc.target import Point, Points
 
 _FEW_DIMENSIONS = 10
@@ -147,11 +148,10 @@ class FlowKernel(AbstractTractableKernel):
             self.radial_network = network(
                 generator, sizes, jax.nn.relu, last_gain=0.0, bias_scale=0.5
             )
-            self.centre = jnp.asarray(np.zeros(dim), dtype=float)
+            self.centre = on_device(np.zeros(dim))
         else:
             self.radial_network = self.centre = None
-        ends = dim + 1 if dim > 1 else 1
-        self.tails = jnp.asarray(np.zeros(ends), dtype=float) if tails else None
+        self.tails = on_device(np.zeros(dim + 1 if dim > 1 else 1)) if tails else None
 
     def description(self) -> dict[str, Any]:
         same = ("dim", "layers", "width", "depth", "knots", "interval")
@@ -218,7 +218,7 @@ class FlowKernel(AbstractTractableKernel):
         assert self.tails is not None
         # The squared radius of N(0, I) is about its dimension.
         units = np.where(np.arange(len(self.tails)) < self.dim, 1.0, 1.0 / self.dim)
-        return jnp.asarray(_HEAVINESS * units, dtype=float) * jnp.exp(_TAIL_UNIT * self.tails)
+        return on_device(_HEAVINESS * units) * jnp.exp(_TAIL_UNIT * self.tails)
 
     def _seen(self, points: Points) -> Batch | None:
         return points.T if self.looks_at_state else None

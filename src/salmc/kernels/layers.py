@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc.kernels.spline import Grid, RawParameters, Values
+from salmc.programs import on_device
 from salmc.target import Points, Scalar
 
 Batch = Float[Array, "dim n"]
@@ -82,8 +83,8 @@ def network(
         claim_weights(*stack, outputs, inputs)
         weight = generator.standard_normal((*stack, outputs, inputs)) * gain / np.sqrt(inputs or 1)
         bias = generator.standard_normal((*stack, outputs, 1)) * (0.0 if is_last else bias_scale)
-        weights.append(jnp.asarray(weight, dtype=float))
-        biases.append(jnp.asarray(bias, dtype=float))
+        weights.append(on_device(weight))
+        biases.append(on_device(bias))
     return Network(tuple(weights), tuple(biases), activation)
 
 
@@ -239,9 +240,9 @@ class Whitening(eqx.Module):
         variances = np.maximum(variances, _NARROWEST * widest)[::-1]
         axes = axes[:, ::-1]
         return cls(
-            jnp.asarray(values.mean(axis=0), dtype=float),
-            jnp.asarray(axes / np.sqrt(variances), dtype=float),
-            jnp.asarray((axes * np.sqrt(variances)).T, dtype=float),
+            on_device(values.mean(axis=0)),
+            on_device(axes / np.sqrt(variances)),
+            on_device((axes * np.sqrt(variances)).T),
         )
 
     @classmethod

@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from salmc import checks
 from salmc.kernels.base import AbstractTractableKernel, Noise, Values
 from salmc.kernels.layers import numpy_generator
+from salmc.programs import on_device
 from salmc.target import Points
 
 DEGREES = (math.inf, math.inf, 5.0, 1.0)
@@ -78,9 +79,9 @@ class MixtureKernel(AbstractTractableKernel):
         generator = numpy_generator(key)
         spread = 0.5 * generator.standard_normal((components, dim))
         self.logits = jnp.zeros(components)
-        self.means = jnp.asarray(spread if components > 1 else 0.0 * spread, dtype=float)
-        self.factors = jnp.asarray(np.tile(np.eye(dim), (components, 1, 1)), dtype=float)
-        self.laws = jnp.asarray(np.log(gaussian_shares()), dtype=float)
+        self.means = on_device(spread if components > 1 else 0.0 * spread)
+        self.factors = on_device(np.tile(np.eye(dim), (components, 1, 1)))
+        self.laws = on_device(np.log(gaussian_shares()))
         self.inverses = None
 
     @classmethod
@@ -93,7 +94,7 @@ class MixtureKernel(AbstractTractableKernel):
         return eqx.tree_at(
             lambda kernel: (kernel.logits, kernel.means, kernel.factors, kernel.laws),
             kernel,
-            tuple(jnp.asarray(part, dtype=float) for part in given),
+            tuple(on_device(part) for part in given),
         )
 
     def description(self) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from salmc import checks
 from salmc.kernels.base import AbstractKernel, Calibration, Noise, Proposal
 from salmc.kernels.layers import Network, claim_weights, network, numpy_generator
 from salmc.kernels.picked import PickedNoise
+from salmc.programs import on_device
 from salmc.target import Point, Points
 
 _LAST_GAIN, _LAST_GAIN_PLACED = 0.1, 0.01
@@ -102,9 +103,9 @@ class MLPKernel(AbstractKernel):
         claim_weights(dim, dim)
         claim_weights(components, dim + 1, dim)
         noise_matrix = np.eye(dim, self.free_dim) / self.noise_scale
-        self.noise_matrix = jnp.asarray(noise_matrix, dtype=float)
-        self.calibration_matrix = jnp.asarray(np.eye(dim), dtype=float)
-        self.calibration_shift = jnp.asarray(np.zeros(dim), dtype=float)
+        self.noise_matrix = on_device(noise_matrix)
+        self.calibration_matrix = on_device(np.eye(dim))
+        self.calibration_shift = on_device(np.zeros(dim))
         self.picked = PickedNoise.single(components, dim) if components else None
 
     @property

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from salmc.programs import on_device
 from salmc.target import Points
 
 _NEVER = -30.0
@@ -45,7 +46,7 @@ class PickedNoise(eqx.Module):
         rest = components - count
         places = np.concatenate([means, np.zeros((rest, dim))])
         shapes = np.concatenate([factors, np.tile(np.eye(dim), (rest, 1, 1))])
-        return cls(*(jnp.asarray(part, dtype=float) for part in (logits, places, shapes)))
+        return cls(*(on_device(part) for part in (logits, places, shapes)))
 
     @classmethod
     def single(cls, components: int, dim: int) -> "PickedNoise":

@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from salmc.errors import SalmcError
-from salmc.programs import compiled, target_failures
+from salmc.programs import compiled, on_device, target_failures
 from salmc.target import AbstractTarget, Points
 
 _FEWEST = 64
@@ -59,7 +59,7 @@ class Evaluator:
             size = max(_FEWEST, 1 << (count - 1).bit_length())
         padded = np.concatenate([points, np.repeat(points[:1], size - count, axis=0)])
         with target_failures():
-            values = _log_densities(self.target, jnp.asarray(padded, dtype=float))
+            values = _log_densities(self.target, on_device(padded))
             there = np.all(np.isfinite(points), axis=1)
             return np.where(there, np.asarray(values, np.float64)[:count], -np.inf)
 

@@ -8,7 +8,6 @@ the target at hand; where it is not, `fit` learns a flow.
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
@@ -28,6 +27,7 @@ from salmc.movers.base import check_at
 from salmc.movers.climb import can_climb, find_modes
 from salmc.movers.cover import find_edges, first_location
 from salmc.movers.funnels import MOST_TURNS
+from salmc.programs import on_device
 from salmc.progress import AbstractReporter, SilentReporter
 from salmc.sampling.sampler import Sampler
 from salmc.straight import Straight
@@ -105,7 +105,7 @@ def first_answer(
     found, gradients = _adapted(evaluator, seed, effort, report, patient=patient)
     edges = None if found.mixture is None else _edges(found)
     if edges is not None and evaluator.target.outer is evaluator.target:
-        inside = Bounds(*(jnp.asarray(side, dtype=float) for side in edges))
+        inside = Bounds(*(on_device(side) for side in edges))
         evaluator.target = Unbounded(evaluator.target, inside)
         found, more = _adapted(evaluator, seed, effort, report, patient=patient)
         gradients += more
@@ -140,7 +140,7 @@ def _straightened(found: Adaptation, seed: int, report: AbstractReporter) -> tup
             break
         before, last = evaluator.target, found
         evaluator.target = Unbounded.with_straight(plain, straight)
-        known = np.asarray(straight.inward(jnp.asarray(followers, dtype=float)), np.float64)
+        known = np.asarray(straight.inward(on_device(followers)), np.float64)
         found, more = _adapted(evaluator, seed, effort, report, known)
         gradients += more
         if _is_usable(last) and not _is_usable(found):
@@ -204,7 +204,7 @@ def _adapted(
 
     def modes(starts: np.ndarray) -> Mixture | None:
         nonlocal gradients
-        found = find_modes(target, jnp.asarray(starts, dtype=float), _REPEATS)
+        found = find_modes(target, on_device(starts), _REPEATS)
         gradients += found.gradients
         # Chains along the gradient do not come from one mode to another: a mixture does.
         adaptation.patient = patient or len(found.positions) > 1
@@ -233,7 +233,7 @@ def _adapted(
     if evaluator.left > effort.each:
         start = mean + generator.standard_normal((8, target.dim)) @ factor.T
         evaluator.points += len(start)
-        check_at(target, jnp.asarray(start, dtype=float), required=False)
+        check_at(target, on_device(start), required=False)
     adaptation = Adaptation(
         evaluator,
         generator,

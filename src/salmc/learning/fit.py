@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
@@ -44,7 +43,7 @@ from salmc.learning.settings import (
 from salmc.movers import TemperedSMC
 from salmc.movers.base import AbstractMover
 from salmc.movers.nuts import NUTS
-from salmc.programs import make_room, one_thread, target_failures
+from salmc.programs import make_room, on_device, one_thread, target_failures
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
@@ -137,7 +136,7 @@ def fit(
             checks.fail("samples", "given for al-mc: an array (n, dim)", samples)
         samples = checked_samples(samples)
         if target is not None:
-            samples = target.unbounded.inward(jnp.asarray(samples, dtype=float))
+            samples = target.unbounded.inward(on_device(samples))
         chosen: Any = _settings(method, kernel, len(samples[0]), steps, settings)
         learned = al_mc(samples, kernel, settings=chosen, **common)
         return learned if target is None else _bound(learned, target, np.asarray(samples))
@@ -198,7 +197,7 @@ def _adapted(
 @target_failures()
 def _bound(learned: Sampler, target: AbstractTarget, samples: np.ndarray) -> Sampler:
     """A kernel that was learned from samples, in coordinates without bounds, with its target."""
-    inner, points = target.unbounded, jnp.asarray(learned.pool, dtype=float)
+    inner, points = target.unbounded, on_device(learned.pool)
     points, values = inner.outward(points, eqx.filter_jit(inner.log_densities)(points))
     sampler = dataclasses.replace(
         learned, target=target, pool=np.asarray(points), pool_log_density=np.asarray(values)

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
@@ -12,7 +11,7 @@ from salmc.learning.pool import Pool
 from salmc.learning.review import inner_pool
 from salmc.learning.sal_mc import sal_mc
 from salmc.learning.settings import default_settings
-from salmc.programs import make_room, one_thread
+from salmc.programs import make_room, on_device, one_thread
 from salmc.progress import AbstractReporter
 from salmc.sampling.sampler import Sampler
 
@@ -58,9 +57,9 @@ def improve(
         np.resize(np.arange(len(points)), settings.pool_size)
     )
     pool = Pool(
-        jnp.asarray(points[rows], dtype=float),
-        jnp.asarray(values[rows], dtype=float),
-        jnp.asarray(points[rows], dtype=float),
+        on_device(points[rows]),
+        on_device(values[rows]),
+        on_device(points[rows]),
         {},
         (),
     )

@@ -23,6 +23,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.noise import normal
 from salmc.learning.settings import TrainingSettings
+from salmc.programs import compiled
 from salmc.target import AbstractTarget, Scalar
 
 Weights = Float[Array, " parameters"]
@@ -223,11 +224,13 @@ def with_memory(state: TrainingState, **changes: Any) -> TrainingState:
     return dataclasses.replace(state, memory=dataclasses.replace(state.memory, **changes))
 
 
+@compiled
 def flat_weights(module: Any) -> Weights:
     """All weights of a module as one vector."""
     return jnp.asarray(ravel_pytree(eqx.filter(module, eqx.is_inexact_array))[0], dtype=float)
 
 
+@compiled
 def with_weights(module: Module, weights: Weights) -> Module:
     """A module with the weights of a vector."""
     dynamic, static = eqx.partition(module, eqx.is_inexact_array)

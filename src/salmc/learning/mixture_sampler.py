@@ -10,6 +10,7 @@ from salmc.kernels.mixture import MixtureKernel
 from salmc.learning.adaptive_mixture import Adaptation
 from salmc.learning.mixture_effort import FRUGAL
 from salmc.learning.review import local_steps
+from salmc.programs import on_device
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
 
@@ -37,9 +38,7 @@ def mixture_sampler(
         np.linalg.cholesky(covariances),
         found.mixture.shares,
     )
-    points, log_density = target.outward(
-        jnp.asarray(pool, dtype=float), jnp.asarray(values, dtype=float)
-    )
+    points, log_density = target.outward(on_device(pool), on_device(values))
     log_weights = found.archive.values - found.mixture.log_density(found.archive.points)
     own = found.archive.proposals_of(found.mixture, log_weights)
     local = local_steps(log_weights[rows], own)

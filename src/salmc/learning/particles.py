@@ -21,6 +21,7 @@ from salmc.kernels.noise import local_noise, log_q, normal
 from salmc.metropolis import log_ratio, taken
 from salmc.movers.base import AbstractMover, AbstractState
 from salmc.movers.evolution import evolution_move
+from salmc.programs import on_device
 from salmc.target import Points, Scalar
 
 Values = Float[Array, " n"]
@@ -145,7 +146,7 @@ def latent_moves(
 
 def quantiles(points: Points) -> Float[Array, "levels dim"]:
     """Of each coordinate of a pool, on the host."""
-    return jnp.asarray(np.quantile(np.asarray(points), _LEVELS, axis=0), dtype=float)
+    return on_device(np.quantile(np.asarray(points), _LEVELS, axis=0))
 
 
 def drift(pool: Particles) -> float:

@@ -40,6 +40,7 @@ from salmc.movers.funnels import particles_through_funnels
 from salmc.movers.nuts import NUTS
 from salmc.movers.start import find_start, find_support
 from salmc.movers.tempered_smc import MOST_ROUNDS, merge, temper
+from salmc.programs import on_device
 from salmc.progress import AbstractReporter, SilentReporter
 from salmc.sampling.trajectories import Trajectory
 from salmc.target import AbstractTarget, Points
@@ -153,12 +154,12 @@ def without_edges(target: AbstractTarget, pool: Pool) -> tuple[AbstractTarget, P
     if target.outer is not target or target.size > MANY_DATA:
         return target, pool  # its bounds are known; or it is dear, and has none as a rule
     edges = find_edges(
-        lambda points: np.asarray(log_densities(target, jnp.asarray(points, dtype=float))),
+        lambda points: np.asarray(log_densities(target, on_device(points))),
         np.asarray(pool.positions),
     )
     if edges is None:
         return target, pool
-    bounds = Bounds(*(jnp.asarray(side, dtype=float) for side in edges))
+    bounds = Bounds(*(on_device(side) for side in edges))
     return _in_coordinates(Unbounded(target, bounds), pool)
 
 

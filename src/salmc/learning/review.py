@@ -32,7 +32,7 @@ from salmc.diagnostics.verdict import DISCREPANCY_LIMIT, DOUBT
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
 from salmc.kernels.noise import normal
-from salmc.programs import RUNTIME_ERRORS, compiled, failure
+from salmc.programs import RUNTIME_ERRORS, compiled, failure, on_device
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget, Points
 
@@ -114,7 +114,7 @@ def _lost(sampler: Sampler, target: AbstractTarget, start: np.ndarray) -> tuple[
     pool, pool_values = inner_pool(sampler)
     chosen = _some(np.arange(len(pool)), 2 * _POINTS, generator)
     start = _some(start, 2 * _POINTS, generator)
-    values = np.asarray(eqx.filter_jit(target.log_densities)(jnp.asarray(start, dtype=float)))
+    values = np.asarray(eqx.filter_jit(target.log_densities)(on_device(start)))
     white = sampler.whitening.whiten
     lost = lost_points(
         np.asarray(white(jnp.asarray(start))),
@@ -145,7 +145,7 @@ def _discrepancy(sampler: Sampler, target: AbstractTarget) -> tuple[str, ...]:
     pool, pool_values = inner_pool(sampler)
     points = np.asarray(pool[chosen], dtype=np.float64)
     if target.differentiable:
-        scores = np.asarray(eqx.filter_jit(target.gradients)(jnp.asarray(points, dtype=float)))
+        scores = np.asarray(eqx.filter_jit(target.gradients)(on_device(points)))
         usable = np.all(np.isfinite(scores), axis=1)
         if np.sum(usable) < 4:
             return ()
@@ -163,7 +163,7 @@ def _discrepancy(sampler: Sampler, target: AbstractTarget) -> tuple[str, ...]:
 def _pool_weights(sampler: Sampler, target: AbstractTarget) -> tuple[np.ndarray, np.ndarray]:
     """log p − log q at places of the pool, and at proposals."""
     pool = _some(sampler.inward(sampler.pool), 2 * _POINTS, np.random.default_rng(2))
-    points = sampler.whitening.whiten(jnp.asarray(pool, dtype=float))
+    points = sampler.whitening.whiten(on_device(pool))
     found = _log_weights(sampler.kernel, target, sampler.whitening, points)
     return np.asarray(found[0], np.float64), np.asarray(found[1], np.float64)
 

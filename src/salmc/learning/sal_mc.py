@@ -30,6 +30,7 @@ from salmc.learning.pool import Pool, find_mover
 from salmc.learning.self_adversarial import SelfAdversarial
 from salmc.learning.settings import LearningSettings
 from salmc.movers.base import AbstractMover
+from salmc.programs import on_device
 from salmc.progress import AbstractReporter
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget, Points
@@ -139,7 +140,7 @@ def begin(
     # x̃₀ ~ N(0, I), the first line of Algorithm 1: in whitened coordinates the pool's Gaussian.
     # NumPy on purpose: the same in JAX would compile a program for these numbers alone.
     inputs = numpy_generator(key).standard_normal((method.settings.batch, dim))
-    state = first_state(method, jnp.asarray(inputs, dtype=float), pool)
+    state = first_state(method, on_device(inputs), pool)
     if not (method.kernel.placed and method.kernel.places):
         return state
     from salmc.learning.places import placed

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from scipy.optimize import minimize
 
 from salmc.metropolis import log_ratio, taken
-from salmc.programs import compiled
+from salmc.programs import compiled, on_device
 from salmc.target import AbstractTarget, Point, Points, Scalar
 
 Values = Float[Array, " n"]
@@ -90,7 +90,7 @@ def find_modes(target: AbstractTarget, starts: Points, repeats: int | None = Non
     def negative(x: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal gradients
         gradients += 1
-        value, gradient = _value_and_gradient(target, jnp.asarray(x, dtype=float))
+        value, gradient = _value_and_gradient(target, on_device(x))
         if not np.isfinite(value) or not np.all(np.isfinite(gradient)):
             return np.inf, np.zeros_like(x)
         return -float(value), -np.asarray(gradient, np.float64)
@@ -110,7 +110,7 @@ def find_modes(target: AbstractTarget, starts: Points, repeats: int | None = Non
             continue
         if any(_distance(end, mode, factor) < _NEAR for mode, factor, _ in found):
             continue
-        factor = _laplace(np.asarray(_hessian(target, jnp.asarray(end, dtype=float)), np.float64))
+        factor = _laplace(np.asarray(_hessian(target, on_device(end)), np.float64))
         if factor is not None:
             log_volume = np.sum(np.log(np.diag(factor))) + 0.5 * len(end) * np.log(2 * np.pi)
             found.append((end, factor, log_volume - result.fun))
@@ -145,8 +145,8 @@ def balance(
     # A mode that Laplace thinks light may be heavy: each is proposed often enough to show it.
     weights = 0.5 * masses / np.sum(masses) + 0.5 / len(masses)
     factors = (1.0 + _WIDENED / np.sqrt(target.dim)) * modes.factors
-    means = jnp.asarray(modes.positions, dtype=float)
-    shares, widened = jnp.asarray(weights, dtype=float), jnp.asarray(factors, dtype=float)
+    means = on_device(modes.positions)
+    shares, widened = on_device(weights), on_device(factors)
     points, values, accepted = _balance(
         target, key, shares, means, widened, points, values, jnp.array(sweeps)
     )

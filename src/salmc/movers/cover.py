@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.programs import compiled
+from salmc.programs import compiled, on_device
 from salmc.target import AbstractTarget, Points
 
 PAPER_VARIANCE = 2.5
@@ -70,10 +70,11 @@ class Location(eqx.Module):
         units = (values - np.mean(values, axis=0)) / deviation
         correlation = units.T @ units / len(units) + 1e-3 * np.eye(len(deviation))
         return cls(
-            jnp.asarray(np.mean(values, axis=0), dtype=float),
-            jnp.asarray(deviation[:, None] * np.linalg.cholesky(correlation), dtype=float),
+            on_device(np.mean(values, axis=0)),
+            on_device(deviation[:, None] * np.linalg.cholesky(correlation)),
         )
 
+    @compiled
     def sample(self, key: PRNGKeyArray, count: int, widening: float = 1.0) -> Points:
         """Draws from N(mean, widening² · covariance)."""
         noise = jax.random.normal(key, (count, len(self.mean)))
@@ -136,8 +137,8 @@ def widened(location: Location, points: np.ndarray) -> Location | None:
     deviation = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(deviation, deviation) + 1e-6 * np.eye(len(deviation))
     return Location(
-        jnp.asarray(mean + shift, dtype=float),
-        jnp.asarray(deviation[:, None] * np.linalg.cholesky(correlation), dtype=float),
+        on_device(mean + shift),
+        on_device(deviation[:, None] * np.linalg.cholesky(correlation)),
     )
 
 

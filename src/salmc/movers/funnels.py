@@ -7,7 +7,6 @@ and what it spreads goes with it. Tempering by differences ends where the neck b
 from collections.abc import Callable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -15,6 +14,7 @@ from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.trial.funnels import Funnel, as_wide, follow, funnels
 from salmc.movers.base import log_densities
 from salmc.movers.evolution import settle_down
+from salmc.programs import on_device
 from salmc.target import AbstractTarget, Points
 
 MOST_TURNS = 24
@@ -62,15 +62,15 @@ def particles_through_funnels(
 
     def settle(points: Cloud, values: Numbers) -> tuple[Cloud, Numbers]:
         one = jax.random.fold_in(key, int(generator.integers(2**31)))
-        arrays = (jnp.asarray(points, dtype=float), jnp.asarray(values, dtype=float))
+        arrays = (on_device(points), on_device(values))
         new, there = settle_down(target, one, *arrays)
         return np.asarray(new, np.float64), np.asarray(there, np.float64)
 
     moved = through_funnels(
         np.asarray(points, np.float64),
         np.asarray(values, np.float64),
-        lambda where: np.asarray(log_densities(target, jnp.asarray(where, dtype=float))),
+        lambda where: np.asarray(log_densities(target, on_device(where))),
         settle,
         generator,
     )
-    return jnp.asarray(moved[0], dtype=float), jnp.asarray(moved[1], dtype=float)
+    return on_device(moved[0]), on_device(moved[1])

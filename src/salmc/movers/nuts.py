@@ -21,7 +21,7 @@ from salmc.errors import ArgumentError
 from salmc.movers.base import check_at, log_densities
 from salmc.movers.climb import Modes, balance, find_modes
 from salmc.movers.cover import first_location
-from salmc.programs import compiled
+from salmc.programs import compiled, on_device
 from salmc.target import AbstractTarget, Points
 
 CHAINS = 32
@@ -79,7 +79,7 @@ class NUTS(eqx.Module):
         else:
             # No climb ended at a maximum: the adaptation has to find the scales alone.
             place, scales = np.mean(np.asarray(starts), 0), np.diag(np.std(np.asarray(starts), 0))
-        mean, factor = jnp.asarray(place, dtype=float), jnp.asarray(scales, dtype=float)
+        mean, factor = on_device(place), on_device(scales)
         first = jax.random.normal(keys[0], (CHAINS, target.dim))
         step_size, inverse_mass = _adapt(target, mean, factor, keys[1], first[:_ADAPTED])
         each = -(-count // CHAINS)
@@ -119,7 +119,7 @@ class NUTS(eqx.Module):
         for i, (mode, factor) in enumerate(zip(modes.positions, modes.factors, strict=True)):
             rows = slice(i, None, len(modes.positions))
             begun[rows] = mode + noise[rows] @ factor.T
-        start = jnp.asarray(begun, dtype=float)
+        start = on_device(begun)
         values = log_densities(self.target, start)
         points, values, accepted = balance(
             self.target, keys[1], modes, start, values, _LAPLACE_SWEEPS

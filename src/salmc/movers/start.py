@@ -20,7 +20,7 @@ from salmc.movers.cover import (
     adapt,
     first_location,
 )
-from salmc.programs import compiled
+from salmc.programs import compiled, on_device
 from salmc.target import AbstractTarget, Points
 
 _OVERDISPERSION = 1.25
@@ -73,7 +73,7 @@ def find_support(target: AbstractTarget, key: PRNGKeyArray, count: int) -> Point
     """
     magnitudes = np.outer(10.0 ** np.arange(-6.0, 7.0), [1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 5.0, 7.0])
     levels = np.concatenate([[0.0], magnitudes.ravel(), -magnitudes.ravel()])
-    points = jnp.asarray(np.tile(levels[:, None], target.dim), dtype=float)
+    points = on_device(np.tile(levels[:, None], target.dim))
     values = np.asarray(log_densities(target, points))
     found = np.flatnonzero(values > -np.inf)
     if not len(found):

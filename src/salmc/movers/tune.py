@@ -24,6 +24,7 @@ from salmc.errors import TargetError
 from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover, check_at
 from salmc.movers.start import find_start
+from salmc.programs import on_device
 from salmc.progress import AbstractReporter, reporter
 
 TUNED = ("step_size", "bandwidth", "density_bandwidth", "regularisation")
@@ -74,7 +75,7 @@ def tune(
     if np.ndim(particles) == 0:
         start = find_start(mover.target, start_key, checks.integer("particles", particles, 10))
     else:
-        start = jnp.asarray(particles, dtype=float)
+        start = on_device(particles)
     check_at(mover.target, start)
     names = [name for name in TUNED if hasattr(mover, name)]
 

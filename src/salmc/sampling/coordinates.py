@@ -9,6 +9,7 @@ import numpy as np
 
 from salmc.bounds import Bounds, Unbounded
 from salmc.errors import OutputError
+from salmc.programs import on_device
 from salmc.sampling.archive import numbers, require
 from salmc.straight import NEVER, Straight
 from salmc.target import AbstractTarget
@@ -37,7 +38,7 @@ def in_coordinates(
     bounds = straight = None
     if "bounds/lower" in arrays:
         sides = (numbers(arrays[f"bounds/{name}"], dim) for name in _BOUNDS)
-        bounds = Bounds(*(jnp.asarray(side, dtype=float) for side in sides))
+        bounds = Bounds(*(on_device(side) for side in sides))
     if "straight/scales" in arrays:
         scales = numbers(arrays["straight/scales"], None)
         require(scales.dtype.kind in "iu", "scales")
@@ -54,7 +55,7 @@ def in_coordinates(
             for name, shape in zip(_STRAIGHT[1:], shapes, strict=True)
         ]
         require(all(np.all(np.isfinite(part)) for part in rest), "funnels")
-        straight = Straight(jnp.asarray(scales), *(jnp.asarray(p, dtype=float) for p in rest))
+        straight = Straight(jnp.asarray(scales), *(on_device(p) for p in rest))
     if target is None and (bounds is not None or straight is not None):
         raise OutputError(
             "The kernel lives in other coordinates than its target, which undoes them. Give the "

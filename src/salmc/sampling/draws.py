@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
-from salmc.programs import RUNTIME_ERRORS, failure, nothing_left
+from salmc.programs import RUNTIME_ERRORS, failure, nothing_left, on_device
 from salmc.sampling.draws_uses import DrawsUses
 from salmc.target import AbstractTarget
 
@@ -234,7 +233,7 @@ def _log_density_at(
         # The last batch goes back a little, so that all have one shape and one trace.
         at = slice(min(first, count - size), min(first, count - size) + size)
         try:
-            values[at] = jax.block_until_ready(evaluate(jnp.asarray(flat[at], dtype=float)))
+            values[at] = jax.block_until_ready(evaluate(on_device(flat[at])))
         except RUNTIME_ERRORS as error:
             trouble = f"The target failed at {first} of {count} draws: {failure(error)}"
             return values.reshape(shape), trouble

@@ -17,13 +17,12 @@ import dataclasses
 import math
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import logsumexp
 
 from salmc.diagnostics.chain_statistics import ess_bulk
-from salmc.programs import compiled
+from salmc.programs import compiled, on_device
 from salmc.sampling.draws import Draws
 from salmc.sampling.importance import limit_of, propose, smoothed, too_heavy
 from salmc.sampling.sampler import Sampler
@@ -91,7 +90,7 @@ def _ratios_of_chains(draws: Draws, sampler: Sampler) -> np.ndarray:
     chains = draws.chains()
     every = max(1, -(-chains.shape[0] * chains.shape[1] // _CHAIN_DRAWS))
     chosen = chains[:, ::every]
-    points = jnp.asarray(sampler.inward(chosen.reshape(-1, draws.dim)), dtype=float)
+    points = on_device(sampler.inward(chosen.reshape(-1, draws.dim)))
     found = _ratios(sampler.kernel, sampler.whitening, sampler.target, points)
     return np.asarray(found, np.float64).reshape(chosen.shape[:2])
 

@@ -15,7 +15,7 @@ from salmc.errors import TargetError
 from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover, check_at
 from salmc.movers.start import find_start
-from salmc.programs import RUNTIME_ERRORS, failure, nothing_left, target_failures
+from salmc.programs import RUNTIME_ERRORS, failure, nothing_left, on_device, target_failures
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.draws import Draws
 from salmc.target import AbstractTarget
@@ -135,7 +135,7 @@ def starting_particles(
         count = checks.integer("particles", particles, 2)
         start = find_start(target, key, count)
     else:
-        start = jnp.asarray(particles, dtype=float)
+        start = on_device(particles)
         if start.ndim != 2 or start.shape[1] != target.dim or len(start) < 1:
             expectation = f"a number, or an array of shape (n, {target.dim}) for this target"
             checks.fail("particles", expectation, f"shape {start.shape}")

@@ -16,7 +16,7 @@ from salmc import checks
 from salmc.errors import TargetError
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
-from salmc.programs import RUNTIME_ERRORS, compiled, failure, nothing_left
+from salmc.programs import RUNTIME_ERRORS, compiled, failure, nothing_left, on_device
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.chain_states import ChainState
 from salmc.sampling.chains import Transition
@@ -260,7 +260,7 @@ class Sampler(SamplerUses):
         """Points of the user's target in the coordinates without bounds."""
         if self.target is None or self.target.outer is self.target:
             return np.asarray(points)
-        return np.asarray(self.target.inward(jnp.asarray(points, dtype=float)))
+        return np.asarray(self.target.inward(on_device(points)))
 
     @property
     def title(self) -> str:
@@ -278,12 +278,12 @@ def _starting_points(
     # NumPy's generator has nothing to compile.
     generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     if isinstance(start, str) and start == "normal":
-        return jnp.asarray(generator.standard_normal((chains, dim)), dtype=float)
+        return on_device(generator.standard_normal((chains, dim)))
     if start is None or isinstance(start, str):
         rounds = [generator.permutation(len(pool)) for _ in range(-(-chains // len(pool)))]
-        points = jnp.asarray(pool[np.concatenate(rounds)[:chains]], dtype=float)
+        points = on_device(pool[np.concatenate(rounds)[:chains]])
     else:
-        points = jnp.asarray(start, dtype=float)
+        points = on_device(start)
         if points.shape != (chains, dim):
             expectation = f"'pool', 'normal', or an array of shape ({chains}, {dim})"
             checks.fail("start", expectation, f"shape {points.shape}")

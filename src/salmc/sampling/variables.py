@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from salmc.programs import compiled
+from salmc.programs import compiled, on_device
 from salmc.target import AbstractTarget, Points
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _constrained(target: AbstractTarget, points: np.ndarray) -> Any:
     for first in range(0, len(points), size):
         batch = points[first : first + size]
         padded = np.pad(batch, ((0, size - len(batch)), (0, 0)), mode="edge")
-        batches.append(_constrain(target, jnp.asarray(padded, dtype=float)))
+        batches.append(_constrain(target, on_device(padded)))
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[: len(points)], *batches)
 
 

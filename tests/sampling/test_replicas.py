@@ -159,3 +159,8 @@ def test_without_metropolis_there_are_forward_passes_of_the_kernel():
     assert draws.log_density is None
     assert dataclasses.asdict(sampler().transition(metropolis=False))["ladder"] is None
     json.dumps(draws.settings)
+
+
+def test_several_tries_are_refused_in_words():
+    with pytest.raises(salmc.ArgumentError, match="1 for replicas at several temperatures"):
+        sampler().transition(tries=2)

@@ -169,13 +169,13 @@ class Sampler(SamplerUses):
         checks.integer("tries", tries, 1)
         if tries > 1 and not metropolis:
             checks.fail("tries", "1 without a Metropolis step", tries)
-        if tries > 1 and not self.kernel.independent:
-            checks.fail(
-                "tries",
-                f"1 for the kernel `{self.kernel.name}`: several tries need a kernel with a known "
-                "density whose proposals do not depend on the current point",
-                tries,
+        if tries > 1 and (self.ladder is not None or not self.kernel.independent):
+            whom = self.moved_by if self.ladder is not None else f"the kernel `{self.kernel.name}`"
+            told = (
+                f"1 for {whom}: several tries need a kernel with a known density whose "
+                "proposals do not depend on the current point"
             )
+            checks.fail("tries", told, tries)
         if metropolis and self.target is None:
             raise TargetError(
                 "A Metropolis step needs the log density, and this kernel was loaded without its "
@@ -183,10 +183,8 @@ class Sampler(SamplerUses):
             )
         local = self.local if metropolis and self.kernel.independent else 0
         step = Transition(self.kernel, self.whitening, self.target, metropolis, tries, local)
-        ladder = self.ladder if metropolis and tries == 1 else None
-        return dataclasses.replace(
-            step, trajectory=self.trajectory if local else None, ladder=ladder
-        )
+        step = dataclasses.replace(step, ladder=self.ladder if metropolis else None)
+        return dataclasses.replace(step, trajectory=self.trajectory if local else None)
 
     def begin(
         self,

@@ -1,10 +1,13 @@
 """Programs are forgotten when they take too much, only then, and only ours."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from salmc.programs import RUNTIME_ERRORS, compiled, failure, make_room
+from salmc.programs import RUNTIME_ERRORS, compiled, failure, make_room, on_device
 
 
 def test_programs_are_forgotten_only_when_they_take_too_much():
@@ -61,3 +64,9 @@ def test_failures_of_callbacks_are_told_in_their_own_words():
 def test_other_errors_stay_what_they_are():
     with pytest.raises(ValueError, match="bad shape"):
         failure(ValueError("bad shape"))
+
+
+def test_numbers_beyond_single_precision_are_infinite_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isinf(on_device(np.array([1e300]))[0])

@@ -45,7 +45,8 @@ def on_device(values: Any) -> jax.Array:
     it compiles for each shape.
     """
     if not isinstance(values, jax.Array):
-        values = np.asarray(values, dtype=jax.dtypes.canonicalize_dtype(float))
+        with np.errstate(over="ignore"):  # what is too large for single precision is infinite
+            values = np.asarray(values, dtype=jax.dtypes.canonicalize_dtype(float))
     return jnp.asarray(values, dtype=float)
 
 

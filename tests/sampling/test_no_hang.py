@@ -50,8 +50,7 @@ for density in (cholesky, solve, fft, sort):
 """
 
 
-# Between one and more than one, two is as four.
-@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize("threads", [1, 2, 4])
 def test_every_density_ends(threads):
     """XLA's pool has as many threads as the process has cores, or as NPROC says."""
     # Programs of its own: XLA divides their work among the threads that it had then.

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from salmc.diagnostics.point_sets import Cloud, Numbers
-from salmc.programs import compiled
+from salmc.programs import compiled, on_device
 from salmc.target import AbstractTarget
 
 _BATCH, _SMALL_BATCH, _LEAST_BATCH = 1024, 128, 16
@@ -143,7 +143,7 @@ class HostDensity:
             full = np.concatenate([batch, np.repeat(batch[-1:], size - len(batch), axis=0)])
             # Copies of draws may be further out than numbers go: there is no density at infinity.
             with np.errstate(over="ignore"):
-                places = jnp.asarray(full, dtype=float)
+                places = on_device(full)
             result = program(self.target, places)
             found.append(np.asarray(result, np.float64)[: len(batch)])
             done += len(batch)

@@ -46,7 +46,7 @@ def taken(log_uniform: Values, log_ratio: Values) -> Bool[Array, "*n"]:
     return log_uniform <= log_ratio
 
 
-def mean_jump(probability: Values, old: Points, new: Points) -> Float[Array, ""]:
+def mean_jump(probability: Float[Array, " n"], old: Points, new: Points) -> Float[Array, ""]:
     """E[α min{|x' − x|², 2d}] / 2d, in whitened coordinates.
 
     Args:

@@ -170,11 +170,11 @@ def test_a_mixture_of_one_mode_that_does_not_settle_is_left_where_there_is_anoth
     some = Effort(particles=256, sweeps=20, rounds=12, repairs=1, climbs=8, hunts=0)
     monkeypatch.setattr("salmc.learning.first_answer.effort_for", lambda target: some)
 
-    def funnel(x):
-        spread = 0.5 * jnp.sum(x[1:] ** 2) * jnp.exp(-2.0 * x[0])
-        return -0.5 * (x[0] / 1.5) ** 2 - spread - 8 * x[0]
+    def bent(x):
+        """Four bends beside each other: more Gaussians than any mixture has, and one mode."""
+        return -0.5 * jnp.sum(x[:5] ** 2) - 20.0 * jnp.sum((x[5:] - 2.0 * x[:4] ** 2) ** 2)
 
-    found = first_answer(salmc.Target(funnel, 9), patient=False)
+    found = first_answer(salmc.Target(bent, 9), patient=False)
     assert not found.usable
     assert not found.patient
     # In few dimensions repairs cost little.

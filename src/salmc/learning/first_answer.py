@@ -207,7 +207,7 @@ def _adapted(
         found = find_modes(target, on_device(starts), _REPEATS)
         gradients += found.gradients
         # Chains along the gradient do not come from one mode to another: a mixture does.
-        adaptation.patient = patient or len(found.positions) > 1
+        adaptation.patient |= len(found.positions) > 1
         return laplace_mixture(found)
 
     def hunt(cloud: np.ndarray) -> Mixture | None:
@@ -239,6 +239,7 @@ def _adapted(
         generator,
         effort,
         Archive.empty(target.dim),
+        patient=patient,
         find_modes=modes if can_climb(target) else None,
         # A hunt takes as many evaluations as it takes time: none within a budget.
         hunt=hunt if evaluator.limit is None else None,

@@ -46,5 +46,5 @@ def effort_for(target: AbstractTarget) -> Effort:
         return FRUGAL
     if target.dim > MANY_DIMENSIONS:
         # Only what Laplace's Gaussians nearly describe can be had by draws alone.
-        return Effort(each=max(1024, 16 * target.dim), rounds=6, repairs=1, climbs=96, hunts=2)
+        return Effort(each=max(1024, 16 * target.dim), rounds=6, repairs=1, climbs=24, hunts=2)
     return Effort(wide=2**16 if target.dim <= _FEW_DIMENSIONS else 2**12)

@@ -33,11 +33,9 @@ def climbs_from(
     # A narrow mode shows in one draw that is likelier than all around it.
     peaks = np.flatnonzero(values >= np.max(values[neighbours], axis=1))
     peaks = peaks[np.argsort(-values[peaks])]
-    others = generator.permutation(len(points))[:climbs]
-    # In turn: the likeliest of many dimensions are all near the middle, and lead to the same mode.
-    both = min(len(peaks), len(others), climbs)
-    in_turn = np.stack([peaks[:both], others[:both]], axis=1).reshape(-1)
-    return points[np.concatenate([in_turn, peaks[both:climbs], others[both:]])]
+    others = generator.permutation(len(points))
+    rows = np.concatenate([peaks[:climbs], others[:climbs]])
+    return points[rows]
 
 
 def at_scales(mean: np.ndarray, factor: np.ndarray) -> Mixture:

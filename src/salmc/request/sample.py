@@ -93,7 +93,9 @@ def sample(
         report = PartReporter(whole)
         limit = None if evaluations is None else int(_SEARCH_SHARE * evaluations)
         answer, gradient = _searched(target, seed, limit, report)
-        follows = gradient is None and limit is None and can_follow(target) and not answer.several
+        # Climbs that end in a neck look like modes, too: only what fits, or is countless, is.
+        apart = answer.several and (answer.usable or answer.sampler is None)
+        follows = gradient is None and limit is None and can_follow(target) and not apart
         if gradient is not None and gradient.mixed:
             sampler, rate = gradient.sampler, gradient.rate
         else:

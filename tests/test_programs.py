@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from salmc import programs
 from salmc.programs import RUNTIME_ERRORS, compiled, failure, make_room, on_device
 
 
@@ -70,3 +71,29 @@ def test_numbers_beyond_single_precision_are_infinite_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isinf(on_device(np.array([1e300]))[0])
+
+
+def test_a_program_is_a_part_of_another_one(monkeypatch):
+    """Options of the compiler are for whole programs: JAX refuses them inside of others."""
+    monkeypatch.setenv("XLA_FLAGS", "")
+    programs._known_options.cache_clear()
+    options = {"xla_backend_optimization_level": 1, "xla_of_a_later_version": True}
+    square = programs.Program(lambda x: x**2, options)
+    x = jnp.arange(3.0)
+    np.testing.assert_array_equal(square(x), x**2)
+    assert programs._known_options(tuple(options.items())) == {"xla_backend_optimization_level": 1}
+    assert square.kinds == 1
+    np.testing.assert_array_equal(jax.jit(lambda x: square(x) + 1)(x), x**2 + 1)
+    np.testing.assert_array_equal(jax.vmap(square)(x), x**2)
+    np.testing.assert_array_equal(jax.grad(lambda x: jnp.sum(square(x)))(x), 2 * x)
+    assert square.kinds == 1
+    square.forget()
+    assert square.kinds == 0
+    programs._known_options.cache_clear()
+
+
+def test_flags_that_the_user_set_hold(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=3")
+    programs._known_options.cache_clear()
+    assert programs._known_options((("xla_backend_optimization_level", 1),)) == {}
+    programs._known_options.cache_clear()

@@ -4,10 +4,16 @@ And how many threads the linear algebra beside them may have.
 Every program that JAX compiles takes a few memory mappings, of which Linux gives a process 65,530.
 After some fifty trainings in one process the next compilation would fail, or end the process. So
 salmc forgets its own old programs in time, and never those of the user.
+
+Most of a first answer is compilation (decision 0030). So on a CPU salmc's programs are compiled
+with less effort than XLA's own, which takes half the time and costs next to nothing when they run;
+but for chains, which run for long. What `XLA_FLAGS` says of it holds.
 """
 
 import contextlib
+import functools
 import gc
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,8 +28,8 @@ from threadpoolctl import threadpool_limits
 from salmc.errors import TargetError
 
 _USUAL_LIMIT = 65_530
-_OURS: list[Any] = []
-"""Every compiled function of the library."""
+_LESS_EFFORT = {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
+"""On a CPU, for what is compiled once and does not run for long."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -50,11 +56,85 @@ def on_device(values: Any) -> jax.Array:
     return jnp.asarray(values, dtype=float)
 
 
+class Program:
+    """A function that is compiled for each kind of arguments when it meets them first.
+
+    `eqx.filter_jit`, but what to compile it for is asked when it is called: not when it is defined,
+    as importing salmc must not choose JAX's devices.
+
+    Args:
+        function: what to compile.
+        options: of the compiler, on a CPU.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.function, self.options = function, options
+        functools.update_wrapper(self, function)
+
+    @functools.cached_property
+    def jitted(self) -> Any:
+        options = _known_options(tuple(self.options.items()))
+        jit: Any = eqx.filter_jit  # its type does not tell that it hands options on
+        return jit(self.function, **({"compiler_options": options} if options else {}))
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        # Inside of another program it is part of that one, which was told how to be compiled.
+        leaves = jax.tree.leaves((arguments, named))
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            return self.function(*arguments, **named)
+        return self.jitted(*arguments, **named)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def lower(self, *arguments: Any, **named: Any) -> Any:
+        return self.jitted.lower(*arguments, **named)
+
+    def forget(self) -> None:
+        """What was compiled so far."""
+        if "jitted" in self.__dict__:
+            self.jitted._cached.clear_cache()
+
+    @property
+    def kinds(self) -> int:
+        """Of arguments, that it is compiled for at present."""
+        return self.jitted._cached._cache_size()
+
+
+_OURS: list[Program] = []
+"""Every compiled function of the library."""
+
+
 def compiled(function: Function) -> Function:
-    """`eqx.filter_jit`, for functions whose programs `make_room` may forget."""
-    program: Any = eqx.filter_jit(function)
+    """A function of the library as a `Program`, which `make_room` may forget."""
+    return _registered(function, _LESS_EFFORT)
+
+
+def compiled_to_run_long(function: Function) -> Function:
+    """The same, with all the effort that XLA can make."""
+    return _registered(function, {})
+
+
+def _registered(function: Function, options: dict[str, Any]) -> Function:
+    program: Any = Program(function, options)
     _OURS.append(program)
     return program
+
+
+@functools.cache
+def _known_options(options: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    """Those of some options that suit the devices, that `XLA_FLAGS` leaves open and that this
+    version of XLA knows."""
+    if not options or jax.default_backend() != "cpu":
+        return {}
+    told, known = os.environ.get("XLA_FLAGS", ""), {}
+    for name, value in options:
+        if name in told:
+            continue
+        with contextlib.suppress(jax.errors.JaxRuntimeError):
+            jax.jit(lambda x: x, compiler_options={name: value}).lower(0.0).compile()
+            known[name] = value
+    return known
 
 
 def make_room(share: float = 0.6) -> bool:
@@ -72,7 +152,7 @@ def make_room(share: float = 0.6) -> bool:
     if taken < share * _limit():
         return False
     for program in _OURS:
-        program._cached.clear_cache()
+        program.forget()
     gc.collect()
     return True
 

@@ -87,14 +87,14 @@ def test_bad_updates_are_left_out_and_nothing_is_traced_twice(
 ):
     # A value of no other test: what is compiled with the broken loss must serve no other.
     settings = flow_settings.replace(huber=1.1)
-    programs = engine.advance_chunk._cached._cache_size()
+    programs = engine.advance_chunk.kinds
     learned = sal_mc(two_modes, flow, settings=settings, progress=False)
     assert all(np.all(np.isfinite(leaf)) for leaf in _leaves(learned))
     assert "of 60 updates were not finite" in learned.warnings[0]
     assert np.all(np.isfinite(learned.history["kernel_loss"]))
 
     # Training runs what was compiled ahead of it.
-    assert engine.advance_chunk._cached._cache_size() == programs + 1
+    assert engine.advance_chunk.kinds == programs + 1
 
     # Other weights, seeds, lengths, rates and chunks share the trace.
     before = len(objective_with_nan)

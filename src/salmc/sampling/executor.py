@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer, Key
 
-from salmc.programs import compiled
+from salmc.programs import compiled_to_run_long
 from salmc.sampling.chain_states import ChainState, Steps
 from salmc.sampling.chains import Transition
 
@@ -251,7 +251,7 @@ def block_length(chains: int, draws: int, tries: int = 1, groups: int | None = N
     return length
 
 
-@compiled
+@compiled_to_run_long
 def _block(
     transition: Transition,
     state: ChainState,

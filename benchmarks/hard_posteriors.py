@@ -101,8 +101,8 @@ def box(x: jax.Array) -> jax.Array:
 
 
 def half_normal(x: jax.Array) -> jax.Array:
-    """N(0, I) where x₀ > 0, NaN elsewhere, as a careless user writes it."""
-    return jnp.where(x[0] > 0.0, 0.0, jnp.nan) - 0.5 * jnp.sum(x**2)
+    """N(0, I) where x₀ > 0, zero elsewhere."""
+    return jnp.where(x[0] > 0.0, 0.0, -jnp.inf) - 0.5 * jnp.sum(x**2)
 
 
 def two_widths(x: jax.Array) -> jax.Array:
@@ -231,5 +231,5 @@ def _run(context: Context) -> dict[str, Any]:
         "local": sampler.local,
         "fit_seconds": fitted,
         "sample_seconds": draws.seconds,
-        "steps": sampler.history["step"][-1],
+        "kernel": sampler.kernel.name,
     }

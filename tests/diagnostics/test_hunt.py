@@ -8,6 +8,7 @@ from salmc.diagnostics.hunt import hunt
 from salmc.diagnostics.hunt.climbs import climb
 from salmc.diagnostics.hunt.comparison import draws_for_mass
 from salmc.diagnostics.hunt.masses import mode_factor, region
+from salmc.diagnostics.hunt.starts import copies
 from salmc.diagnostics.hunt.tempering import tempered_particles
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import HostDensity
@@ -116,3 +117,12 @@ def test_a_peak_that_no_weighing_met_is_counted_on_neither_side():
     rate, error = draws_for_mass(density, points, values, frame, [wide] * 9, generator)
     assert error < 0.1
     assert rate == pytest.approx(np.log(4000 / (2.0 * (2.0 * np.pi) ** 3)), abs=0.25)
+
+
+def test_copies_of_many_dimensions_are_mirrored_as_a_whole():
+    """Of a hundred coordinates nearly a thousand images can be had, and two of them mirror all."""
+    points = np.random.default_rng(0).normal(3.0, 0.1, (200, 100))
+    found = copies(points, Frame.of(points), [], np.random.default_rng(1), 12)
+    about_zero = np.all(np.abs(found + 3.0) < 1.0, axis=1)
+    assert np.any(about_zero)
+    assert len(found) == 12

@@ -1,5 +1,7 @@
 """`fit` and the review of its pool: sampler, warnings, and what bad arguments are told."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +12,7 @@ from salmc.errors import ArgumentError
 from salmc.kernels import MLPKernel
 from salmc.kernels.layers import Whitening
 from salmc.learning import default_settings, sal_mc
+from salmc.learning.fit import better
 from salmc.learning.review import lost_points, review
 from salmc.targets import Mog2
 from simple_kernels import Independent, Mirror
@@ -156,3 +159,13 @@ def test_samples_with_a_target_bind_it():
     )
     assert sampler.target is NORMAL
     assert sampler.sample(4, 20, progress=False).settings["exact"]
+
+
+def test_a_mixture_takes_the_place_of_a_flow_that_is_seldom_accepted():
+    """And of no other: who names a kernel gets it (`sal_mc` and most tests here)."""
+    pool = np.random.default_rng(0).normal(size=(64, 2))
+    kernel = MLPKernel(jax.random.key(0), 2, width=4, depth=1)
+    learned = salmc.Sampler(kernel, NORMAL, Whitening.identity(2), pool)
+    for accepted, name in ((0.1, "mixture"), (0.9, "mlp")):
+        known = dataclasses.replace(learned, history={"acceptance": [0.0, accepted]})
+        assert better(known, NORMAL, 0, False).kernel.name == name

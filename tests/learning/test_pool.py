@@ -51,3 +51,14 @@ def test_regions_of_nan_and_zero_density():
 def test_density_that_is_zero_everywhere():
     with pytest.raises(TargetError):
         fill_pool(Target(lambda x: -jnp.inf * jnp.sum(x**2), 2), jax.random.key(0), 256)
+
+
+def test_nothing_is_tempered_from_where_the_density_is_zero():
+    """A box of twenty dimensions, which a wider Gaussian hardly ever meets."""
+
+    def box(x):
+        return jnp.where(jnp.all((x > 3.0) & (x < 4.0)), 0.0, -jnp.inf)
+
+    pool = fill_pool(Target(box, 20), jax.random.key(0), 512)
+    assert not pool.warnings  # as 200 rounds from nowhere would leave
+    assert np.all((pool.positions > 3.0) & (pool.positions < 4.0))

@@ -25,6 +25,7 @@ from salmc import checks
 from salmc.bounds import Bounds, Unbounded
 from salmc.diagnostics.straightening import find_straight, shows_funnel
 from salmc.diagnostics.trial.funnels import as_wide
+from salmc.diagnostics.verdict import DOUBT
 from salmc.errors import TargetError
 from salmc.kernels.layers import Whitening
 from salmc.learning.gradient_pool import Trajectories
@@ -237,6 +238,8 @@ def _tempered(
             break
         location = wider
         points = location.sample(jax.random.fold_in(keys[2], number), count)
+        if not check_at(target, points, required=False):
+            break  # of a box in many dimensions hardly anything is met from further out
     merged, beta = merge(runs), min(float(run.beta) for run in runs)
     if target.dim <= MANY_DIMENSIONS and can_climb(target):
         merged = _balanced(target, keys[3], start, *merged)
@@ -244,8 +247,8 @@ def _tempered(
             merged = particles_through_funnels(target, keys[3], *merged)
     seconds["mover"] = time.perf_counter() - clock
     told = (
-        f"Tempered SMC reached β = {beta:.3g} of 1 in {MOST_ROUNDS} rounds: the pool may be too "
-        "wide. Check the scale of the log density, or use another mover.",
+        f"{DOUBT}Tempered SMC reached β = {beta:.3g} of 1 in {MOST_ROUNDS} rounds: the pool may be "
+        "too wide. Check the scale of the log density, or use another mover.",
     )
     return *merged, start, seconds, told if beta < 1.0 else ()
 

@@ -10,6 +10,7 @@ for.
 
 import dataclasses
 import time
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from salmc import checks
 from salmc.diagnostics.trial.tails import require_proper
 from salmc.learning.first_answer import FirstAnswer, first_answer
-from salmc.learning.fit import choose_mover, fit
+from salmc.learning.fit import accepted_share, choose_mover, default_kernel, fit
 from salmc.learning.gradient_answer import (
     GradientAnswer,
     can_follow,
@@ -209,8 +210,10 @@ def _learned(
         if tempered is not None:
             return tempered.sampler, tempered.rate
     mover = choose_mover(target, seed, follows=False)  # such chains do not mix, or cannot be had
-    sampler = fit(target, mover=mover, seed=seed, effective=effective, progress=report)
-    return sampler, effective_rate(_accepted(sampler))
+    # A mixture has been tried.
+    asked: dict[str, Any] = {"kernel": default_kernel("sal-mc"), "effective": effective}
+    sampler = fit(target, mover=mover, seed=seed, progress=report, **asked)
+    return sampler, effective_rate(accepted_share(sampler))
 
 
 def _instead(
@@ -256,9 +259,3 @@ def _is_stuck(draws: Draws, effective: int, worst: float) -> bool:
     """Whether chains were given up, and there are too few effective draws."""
     found, count = smallest_ess(draws.positions), draws.positions[..., 0].size
     return found < effective and found < worst * count
-
-
-def _accepted(sampler: Sampler) -> float:
-    """The share of its proposals that a trained kernel's last steps saw accepted."""
-    known = sampler.history.get("acceptance") or [0.5]
-    return float(known[-1])

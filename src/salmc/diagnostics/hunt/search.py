@@ -21,7 +21,7 @@ from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import HostDensity
 
-_FROM_DRAWS = 24
+_FROM_DRAWS, _MOST_COPIES = 24, 96
 _MOST_MODES = 24
 _SAME = 0.5
 """Ends of climbs nearer to a mode than this, in its own units over √dim, are the same."""
@@ -97,7 +97,7 @@ def hunt(
         [
             _some(wide, density.share_of(len(wide), 12), generator),
             landings(density, points, frame, generator),
-            _some(copies(points, frame, names, generator), density.share_of(96, 12), generator),
+            copies(points, frame, names, generator, density.share_of(_MOST_COPIES, 12)),
             _some(furthest(particles, points, frame), density.share_of(48, 8), generator),
             points[:0]
             if seen is None

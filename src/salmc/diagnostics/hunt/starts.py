@@ -19,6 +19,9 @@ from salmc.diagnostics.trial.symmetries import label_exchanges
 
 WIDE_PLACES = 60_000
 _LIKELIEST, _ANY, _COPIES, _FURTHEST = 8, 8, 80, 48
+_SIZES = (-0.5, -2.0, 0.0, 0.5, 2.0)
+"""Of copies that are larger or smaller than the draws, seen from zero."""
+
 _NEAR_WIDTHS = 1.5
 _FEW_DIMENSIONS, _BOXES = 4, (8.0, 30.0)
 """In so few dimensions boxes can be filled evenly: half their sides, in widths of the draws."""
@@ -53,27 +56,28 @@ def wide_places(
 
 
 def copies(
-    points: Cloud, frame: Frame, names: Sequence[str], generator: np.random.Generator
+    points: Cloud, frame: Frame, names: Sequence[str], generator: np.random.Generator, most: int
 ) -> Cloud:
-    """Mirrored, flipped and permuted draws, each from a draw of its own."""
+    """Mirrored, flipped and permuted draws, each from a draw of its own; at most so many."""
     dim = frame.dim
-    eye = np.eye(dim)
-    images: list[tuple[np.ndarray, np.ndarray]] = [
-        (2.0 * frame.centre, -eye),
-        (np.zeros(dim), -eye),
-    ]
+    eye, nowhere = np.eye(dim), np.zeros(dim)
+    # All coordinates at once come first: of many dimensions' images they are few, and what
+    # symmetries of a model are like.
+    images = [(2.0 * frame.centre, -eye), (nowhere, -eye)]
+    images += [(nowhere, eye[order]) for _, _, order in label_exchanges(names)]
+    images += [(nowhere, size * eye) for size in _SIZES]
+    others: list[tuple[np.ndarray, np.ndarray]] = []
     for i in range(dim):
         flipped = eye - 2.0 * np.outer(eye[i], eye[i])
-        images += [(np.zeros(dim), flipped), (2.0 * frame.centre[i] * eye[i], flipped)]
+        others += [(nowhere, flipped), (2.0 * frame.centre[i] * eye[i], flipped)]
     for i, j in itertools.combinations(range(min(dim, 40)), 2):
         exchanged = eye.copy()
         exchanged[[i, j]] = eye[[j, i]]
-        images.append((np.zeros(dim), exchanged))
-    first = [(np.zeros(dim), eye[order]) for _, _, order in label_exchanges(names)]
-    if len(images) > _COPIES:
-        images = [images[i] for i in generator.permutation(len(images))[:_COPIES]]
-    chosen = points[generator.integers(len(points), size=len(images) + len(first))]
-    pairs = zip(chosen, [*images, *first], strict=True)
+        others.append((nowhere, exchanged))
+    images += [others[i] for i in generator.permutation(len(others))[:_COPIES]]
+    images = images[:most]
+    chosen = points[generator.integers(len(points), size=len(images))]
+    pairs = zip(chosen, images, strict=True)
     return np.array([offset + matrix @ point for point, (offset, matrix) in pairs])
 
 

@@ -122,7 +122,8 @@ CAUSES = {
 def less_effort(monkeypatch, request):
     """A part of what users get: what is seen with it is seen with all. What takes it all
     is a needle, and what few draws would not tell."""
-    whole = ("narrow mode", "direction of 30", "a table", "black box]", *TRAP_RIGHT, *TRAP_WRONG)
+    whole = ("narrow mode", "direction of 30", "a table", "black box]", "few small", *TRAP_RIGHT)
+    whole += (*TRAP_WRONG,)
     if not any(name in request.node.name for name in whole):
         monkeypatch.setattr(host, "MOST_EFFORT", 0.4)
     monkeypatch.setattr(against_density, "DISCREPANCY_POINTS", 500)

@@ -54,7 +54,7 @@ _LINES, _RADII, _FAR, _PAIRS = 4000, 2000, 8000, 1000
 _LINES_ALONE = 16_000
 """Draws on all short lines together where there are no scores, which see the same more sharply."""
 
-_AGAIN, _FEWEST_AGAIN = 5, 400
+_AGAIN, _FEWEST_AGAIN = 10, 400
 """Lines on which further draws are asked about, and how many there must be."""
 
 _ALL_SYMMETRIC, _SYMMETRIC = 40_000, 200

@@ -12,7 +12,7 @@ from salmc.errors import ArgumentError
 from salmc.kernels import MLPKernel
 from salmc.kernels.layers import Whitening
 from salmc.learning import default_settings, sal_mc
-from salmc.learning.fit import better
+from salmc.learning.fit import better, has_heavy_tails
 from salmc.learning.review import lost_points, review
 from salmc.targets import Mog2
 from simple_kernels import Independent, Mirror
@@ -169,3 +169,14 @@ def test_a_mixture_takes_the_place_of_a_flow_that_is_seldom_accepted():
     for accepted, name in ((0.1, "mixture"), (0.9, "mlp")):
         known = dataclasses.replace(learned, history={"acceptance": [0.0, accepted]})
         assert better(known, NORMAL, 0, False).kernel.name == name
+
+
+def test_tails_without_variance_are_told_from_others():
+    """Hill's estimate from 204 points errs by 7 %: 1 and 3 are far from 2."""
+    generator = np.random.default_rng(0)
+    normal = generator.normal(size=(4096, 5))
+    for degrees, heavy in ((1, True), (4, False)):
+        scale = np.sqrt(generator.chisquare(degrees, 4096) / degrees)
+        assert has_heavy_tails(normal / scale[:, None]) == heavy
+    assert not has_heavy_tails(normal)
+    assert not has_heavy_tails(np.zeros((4096, 5)))

@@ -67,6 +67,8 @@ _FEW_EVALUATIONS = {
 _SELDOM = 0.3
 """Share of a flow's proposals that are accepted, below which a mixture is tried."""
 
+_FAR_SHARE, _NO_VARIANCE = 0.05, 2.0
+
 
 @one_thread
 def fit(
@@ -92,8 +94,8 @@ def fit(
         method: "sal-mc" from the density alone, "al-mc" from `samples`, or "a-nice-mc".
         kernel: "flow", exact under Metropolis-Hastings; "mixture", exact too and fitted in seconds;
             "mlp", the paper's implicit generator; "nice", volume preserving and exact; or a kernel.
-            By default "flow", or "mixture" where a flow is seldom accepted and that is; and "nice"
-            for a-nice-mc, which learns no other.
+            By default "flow", or "mixture" where a flow is seldom accepted, or tails have no
+            variance, and that fits; and "nice" for a-nice-mc, which learns no other.
         mover: what fills the pool; "auto" decides by what the target can do.
         samples: (n, dim), for "al-mc".
         steps: of training; from the kernel's defaults unless given.
@@ -164,19 +166,31 @@ def fit(
 def better(
     learned: Sampler, target: AbstractTarget, seed: int, progress: bool | AbstractReporter
 ) -> Sampler:
-    """A mixture in the place of a flow that is seldom accepted, if it is accepted more often.
+    """A mixture in the place of a flow that is seldom accepted, if it is accepted more often; or
+    where tails are so heavy that the flow lacks them, if it fits.
 
     Flows tear one cloud into many with pains: of six modes in eight dimensions they propose one
-    place in ten well, and a mixture nine.
+    place in ten well, and a mixture nine. And what is in the tails of Cauchy's law they have seen
+    too little of, however often they are accepted elsewhere; a mixture has such tails.
     """
-    accepted = accepted_share(learned)
-    if accepted > _SELDOM or target.dim > MANY_DIMENSIONS or target.size > MANY_DATA:
+    accepted, points = accepted_share(learned), learned.inward(learned.pool)
+    heavy = has_heavy_tails(np.asarray(learned.whitening.whiten(on_device(points))))
+    seldom = accepted <= _SELDOM
+    if not (seldom or heavy) or target.dim > MANY_DIMENSIONS or target.size > MANY_DATA:
         return learned
     with reporter(progress) as report:
         answer = first_answer(target, seed, report=report)
-    if answer.sampler is None or not (answer.usable and answer.efficiency > 2.0 * accepted):
+    if answer.sampler is None or not answer.usable:
         return learned
-    return answer.sampler
+    return answer.sampler if heavy or answer.efficiency > 2.0 * accepted else learned
+
+
+def has_heavy_tails(points: np.ndarray) -> bool:
+    """Whether points, about as wide in all directions, have no variance: Hill's estimate of the
+    power by which P(|x| > r) falls is below two."""
+    radii = np.sort(np.linalg.norm(points - np.median(points, axis=0), axis=1))[::-1]
+    far = radii[: max(20, int(_FAR_SHARE * len(radii)))]
+    return bool(np.mean(np.log(far[:-1] / far[-1])) > 1.0 / _NO_VARIANCE) if far[-1] > 0 else False
 
 
 def accepted_share(learned: Sampler) -> float:

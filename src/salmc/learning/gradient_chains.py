@@ -139,10 +139,13 @@ class GradientChains:
 
     def run(self) -> Found:
         """Rounds until chains agree, or all of them."""
-        careful, agreed, told = False, np.inf, 0
+        careful, agreed, told, length = False, np.inf, 0, 0
         for number, blocks in enumerate(_ROUNDS):
             self.arriving = number < _ARRIVING
-            walk = self.walk(max(blocks, self.fewest_blocks))
+            # What was long enough to agree is long enough for other coordinates, or more care.
+            if number < _FEWEST_ROUNDS or not agreed < _AGREED:
+                length = max(blocks, self.fewest_blocks)
+            walk = self.walk(length)
             if number + 1 == _ARRIVING:
                 walk = self.arrive(walk)
             half = len(walk.points) // 2

@@ -172,7 +172,7 @@ def test_a_mixture_takes_the_place_of_a_flow_that_is_seldom_accepted():
 
 
 def test_tails_without_variance_are_told_from_others():
-    """Hill's estimate from 204 points errs by 7 %: 1 and 3 are far from 2."""
+    """Hill's estimate from 204 points errs by 7 %: 1 and 4 are far from 2."""
     generator = np.random.default_rng(0)
     normal = generator.normal(size=(4096, 5))
     for degrees, heavy in ((1, True), (4, False)):

@@ -22,7 +22,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from salmc.diagnostics.verdict import DOUBT
 from salmc.learning.method import AbstractMethod, TrainingState
 from salmc.learning.settings import TrainingSettings
 from salmc.learning.validation import TOLERANCES, has_collapsed
@@ -219,8 +218,9 @@ def train(
             raise nothing_left(sentence, error) from error
         record.warnings.append(sentence)
     if record.skipped > _FEW_SKIPPED * done:
-        told = f"{record.skipped} of {done} updates were not finite and were left out."
-        record.warnings.append(f"{DOUBT}{told}")
+        record.warnings.append(
+            f"{record.skipped} of {done} updates were not finite and were left out."
+        )
     return good
 
 

@@ -68,6 +68,7 @@ _SELDOM = 0.3
 """Share of a flow's proposals that are accepted, below which a mixture is tried."""
 
 _FAR_SHARE, _NO_VARIANCE = 0.05, 2.0
+"""Of the pool, whose distances tell; and the power of r below which there is none."""
 
 
 @one_thread
@@ -166,17 +167,15 @@ def fit(
 def better(
     learned: Sampler, target: AbstractTarget, seed: int, progress: bool | AbstractReporter
 ) -> Sampler:
-    """A mixture in the place of a flow that is seldom accepted, if it is accepted more often; or
-    where tails are so heavy that the flow lacks them, if it fits.
-
-    Flows tear one cloud into many with pains: of six modes in eight dimensions they propose one
-    place in ten well, and a mixture nine. And what is in the tails of Cauchy's law they have seen
-    too little of, however often they are accepted elsewhere; a mixture has such tails.
-    """
+    """A mixture, where it fits, in the place of a flow that is seldom accepted (of six modes in
+    eight dimensions, one proposal in ten; a mixture eight), or that saw too little of tails."""
     accepted, points = accepted_share(learned), learned.inward(learned.pool)
     heavy = has_heavy_tails(np.asarray(learned.whitening.whiten(on_device(points))))
-    seldom = accepted <= _SELDOM
-    if not (seldom or heavy) or target.dim > MANY_DIMENSIONS or target.size > MANY_DATA:
+    if (
+        not (accepted <= _SELDOM or heavy)
+        or target.dim > MANY_DIMENSIONS
+        or target.size > MANY_DATA
+    ):
         return learned
     with reporter(progress) as report:
         answer = first_answer(target, seed, report=report)

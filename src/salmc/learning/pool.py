@@ -25,7 +25,6 @@ from salmc import checks
 from salmc.bounds import Bounds, Unbounded
 from salmc.diagnostics.straightening import find_straight, shows_funnel
 from salmc.diagnostics.trial.funnels import as_wide
-from salmc.diagnostics.verdict import DOUBT
 from salmc.errors import TargetError
 from salmc.kernels.layers import Whitening
 from salmc.learning.gradient_pool import Trajectories
@@ -247,8 +246,8 @@ def _tempered(
             merged = particles_through_funnels(target, keys[3], *merged)
     seconds["mover"] = time.perf_counter() - clock
     told = (
-        f"{DOUBT}Tempered SMC reached β = {beta:.3g} of 1 in {MOST_ROUNDS} rounds: the pool may be "
-        "too wide. Check the scale of the log density, or use another mover.",
+        f"Tempered SMC reached β = {beta:.3g} of 1 in {MOST_ROUNDS} rounds: the pool may be too "
+        "wide. Check the scale of the log density, or use another mover.",
     )
     return *merged, start, seconds, told if beta < 1.0 else ()
 

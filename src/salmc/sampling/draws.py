@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 _BATCH = 8192
 """Points that are evaluated at once."""
 
-_FEW_INVALID = 1e-3
-"""Of all proposals: heavy tails exceed the range of numbers now and then, where p is zero, and a
-proposal that is rejected there costs nothing."""
-
 _STUCK_DRAWS = 100
 """A chain that takes none of so many proposals is stuck."""
 
@@ -208,7 +204,7 @@ class Tally:
                 "Metropolis step is min{1, p(x')/p(x)} without it and does not leave the target "
                 "invariant. Use a tractable kernel, such as flow, for exact draws."
             )
-        if self.invalid > _FEW_INVALID * self.draws * self._run.chains:
+        if self.invalid:
             found.append(
                 f"{self.invalid} proposals were NaN or infinite; the chains stayed where they "
                 "were. Train the kernel longer, or with a smaller learning rate."

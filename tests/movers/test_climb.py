@@ -35,6 +35,28 @@ def test_a_mode_of_no_mass_is_let_go():
     assert len(modes.positions) == 1
 
 
+def test_climbs_from_far_out_in_heavy_tails_arrive():
+    """10⁹ units out in the tails of a power law the gradient is 10⁻⁹, and no reason to stop; the
+    top is long and narrow."""
+
+    def heavy(x):
+        y = jnp.array([x[0] - 100.0, (x[1] - 50.0 - (x[0] - 100.0)) / 0.01])
+        return -1.75 * jnp.log1p(jnp.sum(y**2) / 1.5)
+
+    starts = jnp.array([[1e9, -2e9], [-3e9, 1e9], [2e9, 2e9], [1e8, 3e9]])
+    modes = find_modes(salmc.Target(heavy, 2), starts)
+    assert len(modes.positions) == modes.tops == 1
+    np.testing.assert_allclose(modes.positions[0], [100.0, 50.0], atol=0.1)
+
+
+def test_ends_at_a_wall_are_no_tops():
+    def wall(x):
+        return jnp.where(x[0] > 0.0, -5.0 * x[0] - 0.5 * jnp.sum(x**2), -jnp.inf)
+
+    modes = find_modes(salmc.Target(wall, 2), jnp.array([[1.0, 0.5], [2.0, -3.0], [0.5, 4.0]]))
+    assert modes.tops == 0
+
+
 def test_nowhere_and_no_maximum():
     nan = salmc.Target(lambda x: jnp.sum(x) * jnp.nan, 2)
     assert len(find_modes(nan, jnp.zeros((2, 2))).positions) == 0
@@ -48,7 +70,7 @@ def test_climbs_that_all_lead_away_are_soon_the_last():
     starts = jax.random.normal(jax.random.key(0), (40, 2))
     found = find_modes(target, starts, 24)
     assert len(found.positions) == 0
-    assert found.gradients == find_modes(target, starts[:9]).gradients
+    assert found.gradients < 0.5 * find_modes(target, starts).gradients
 
 
 def test_balanced_weights():

@@ -83,6 +83,7 @@ class Adaptation:
         mixture: the best so far; None before the first round.
         efficiency: its effective draws for each draw.
         modes: Gaussians at the modes that were found by climbing.
+        tops: how many of the latest are tops, and no places at walls.
         settled: whether exact local moves left its cloud where it was.
         countless: whether nearly every climb ended at another mode: no mixture has them all.
         patient: whether a mixture that does not settle is repaired; there may be a better way.
@@ -99,6 +100,7 @@ class Adaptation:
     mixture: Mixture | None = None
     efficiency: float = 0.0
     modes: Mixture | None = None
+    tops: int = 0
     settled: bool = False
     countless: bool = False
     patient: bool = True
@@ -168,8 +170,7 @@ class Adaptation:
             if modes is not None:
                 self.remember(modes)
                 self.draw(modes, self.effort.each)
-                found = len(modes.weights)
-                self.countless = found > max(_FEW_MODES, _ALL_NEW * len(starts))
+                self.countless = self.tops > max(_FEW_MODES, _ALL_NEW * len(starts))
 
     def climb_again(self, cloud: np.ndarray, values: np.ndarray) -> bool:
         """Where the mixture draws too rarely there may be one more mode, of many: climb there.

@@ -109,7 +109,8 @@ def first_answer(
         evaluator.target = Unbounded(evaluator.target, inside)
         found, more = _adapted(evaluator, seed, effort, report, patient=patient)
         gradients += more
-    found, more = _straightened(found, seed, report)
+    with np.errstate(all="ignore"):
+        found, more = _straightened(found, seed, report)
     gradients += more
     counts = {
         "points": evaluator.points,
@@ -143,7 +144,7 @@ def _straightened(found: Adaptation, seed: int, report: AbstractReporter) -> tup
         known = np.asarray(straight.inward(on_device(followers)), np.float64)
         found, more = _adapted(evaluator, seed, effort, report, known)
         gradients += more
-        if _is_usable(last) and not _is_usable(found):
+        if _is_usable(last) and not (_is_usable(found) and _gains(found, last, before)):
             evaluator.target, found = before, last
             break
         if not _is_usable(found) and found.efficiency < last.efficiency:
@@ -152,9 +153,26 @@ def _straightened(found: Adaptation, seed: int, report: AbstractReporter) -> tup
         evaluator.target, found = plain, first  # modes of different widths look like a funnel
     if not found.settled and found.leaves is not None:
         found.leaves = None
-        with np.errstate(all="ignore"):
-            found.settle()  # repairs that were put off
+        found.settle()  # repairs that were put off
     return found, gradients
+
+
+def _gains(found: Adaptation, last: Adaptation, before: AbstractTarget) -> bool:
+    """Whether a mixture in straight coordinates fits better than the last, in coordinates of
+    `before`, or has what the last lacks: tails of a power law widen as a funnel does, but a mixture
+    has all of them."""
+    if found.efficiency > last.efficiency:
+        return True
+    evaluator, straightened = found.evaluator, found.evaluator.target
+    rows = found.archive.resampled(found.generator, found.effort.particles)
+    drawn = found.archive.points[rows], found.archive.values[rows]
+    points, _ = straightened.outward(*map(on_device, drawn))
+    evaluator.target = before
+    cloud = evaluator.rounded(np.asarray(before.inward(points), np.float64))
+    values = evaluator(cloud)
+    evaluator.target = straightened
+    assert last.mixture is not None
+    return not last.draws_enough(last.mixture, cloud, values)
 
 
 def _may_straighten(found: Adaptation) -> bool:
@@ -206,6 +224,7 @@ def _adapted(
         nonlocal gradients
         found = find_modes(target, on_device(starts), _REPEATS)
         gradients += found.gradients
+        adaptation.tops = found.tops
         # Chains along the gradient do not come from one mode to another: a mixture does.
         adaptation.patient |= len(found.positions) > 1
         return laplace_mixture(found)

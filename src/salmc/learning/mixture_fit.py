@@ -33,6 +33,9 @@ _NEXT_TO_NONE = 1e-3
 
 _MOST_POINTS = 3000
 
+_FEWEST_TOGETHER, _SHAPING = 5, 12
+"""Points for each coordinate that have a shape in common, and rounds that find it."""
+
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -66,13 +69,14 @@ def fit_mixture(
     def likelihood(tried: Mixture) -> float:
         return float(tried.log_density(scaled[left_out]) @ held / np.sum(held))
 
+    inner = scaled[~left_out], weights[~left_out]
     best, found, worse = 1, -np.inf, 0
     for count in _COUNTS:
         if count > 1 and effective < _FEWEST_EACH * count * (dim + 1):
             break
         if near is not None and 2 * count < near:
             continue
-        tried = _expect_maximise(scaled[~left_out], weights[~left_out], count, generator)
+        tried = _expect_maximise(*inner, count, generator)
         reached = likelihood(tried)
         if reached > found + _WORTH:
             best, found, worse = count, reached, 0
@@ -80,18 +84,25 @@ def fit_mixture(
             worse += 1
             if worse == 2:
                 break
+    shape, common = None, _shape(scaled, weights)
+    for count in {1, best}:
+        if common is None:
+            break
+        reached = likelihood(_expect_maximise(*inner, count, generator, common))
+        if reached > found + _WORTH:
+            best, found, shape = count, reached, common
     begin, firmly = None, 0.0
     for held_by in _HELD_BY:
         if known is None:
             break
-        tried = _expect_maximise_from(known, scaled[~left_out], weights[~left_out], held_by * dim)
+        tried = _expect_maximise_from(known, *inner, shape, held_by * dim)
         reached = likelihood(tried)
         if reached > found + _WORTH:
             begin, firmly, found = known, held_by * dim, reached
     if begin is None:
-        mixture = _expect_maximise(scaled, weights, best, generator)
+        mixture = _expect_maximise(scaled, weights, best, generator, shape)
     else:
-        mixture = _expect_maximise_from(begin, scaled, weights, firmly)
+        mixture = _expect_maximise_from(begin, scaled, weights, shape, firmly)
     return mixture.in_units(-middle / unit, 1.0 / unit)
 
 
@@ -122,16 +133,58 @@ def _units(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndar
     return levels[1], np.where(spread > 0.0, spread, 1.0)
 
 
+def _shape(points: np.ndarray, weights: np.ndarray) -> Float[np.ndarray, "dim dim"] | None:
+    """A triangular factor of how all points of unit scale lie together, whatever their tails; None
+    of too few.
+
+    The scatter that is likeliest under Student's law with one degree of freedom (Kent, Tyler and
+    Vardi, 1994), made as wide as half of the points lie.
+    """
+    dim = points.shape[1]
+    middle, factor = np.zeros(dim), np.eye(dim)
+    if np.sum(weights) ** 2 / np.sum(weights**2) < _FEWEST_TOGETHER * dim:
+        return None
+    shares = weights / np.sum(weights)
+    for _ in range(_SHAPING):
+        squares = np.sum(np.linalg.solve(factor, (points - middle).T) ** 2, axis=0)
+        pulls = shares * (1.0 + dim) / (1.0 + squares)
+        pulls /= np.sum(pulls)
+        middle = pulls @ points
+        centred = points - middle
+        found = _cholesky((centred * pulls[:, None]).T @ centred)
+        if found is None:
+            return None
+        factor = found
+    order = np.argsort(squares)
+    half = squares[order][np.searchsorted(np.cumsum(shares[order]), 0.5)]
+    return factor * np.sqrt(max(half, _TINY) / dim)
+
+
+def _cholesky(covariance: np.ndarray) -> np.ndarray | None:
+    try:
+        return np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        return None
+
+
 def _expect_maximise(
-    points: np.ndarray, point_weights: np.ndarray, count: int, generator: np.random.Generator
+    points: np.ndarray,
+    point_weights: np.ndarray,
+    count: int,
+    generator: np.random.Generator,
+    shape: np.ndarray | None = None,
 ) -> Mixture:
     """EM from spread-out beginnings; the points are of unit scale."""
-    begin = _begin(points, point_weights / np.sum(point_weights), count, generator)
-    return _expect_maximise_from(begin, points, point_weights)
+    begin = _begin(points, point_weights / np.sum(point_weights), count, generator, shape)
+    return _expect_maximise_from(begin, points, point_weights, shape)
 
 
 def _expect_maximise_from(
-    begin: Mixture, points: np.ndarray, point_weights: np.ndarray, held: float = 0.0
+    begin: Mixture,
+    points: np.ndarray,
+    point_weights: np.ndarray,
+    shape: np.ndarray | None,
+    held: float = 0.0,
 ) -> Mixture:
     """EM from a beginning, which each component is held to as by so many points."""
     count, dim = begin.means.shape
@@ -161,35 +214,48 @@ def _expect_maximise_from(
             scatter = (centred * pulls[k][:, None]).T @ centred
             scatter += held * (begin.factors[k] @ begin.factors[k].T + np.outer(moved, moved))
             mass = weights[k] + held
-            factors[k] = _factor(scatter / mass, mass, mixture.factors[k])
+            factors[k] = _factor(scatter / mass, mass, mixture.factors[k], shape)
         shares = np.maximum(np.sum(taken, axis=(0, 2)) / size, LEAST_SHARES)
         mixture = Mixture(weights / size, means, factors, shares / np.sum(shares))
     return mixture._replace(weights=mixture.weights / np.sum(mixture.weights))
 
 
 def _begin(
-    points: np.ndarray, shares: np.ndarray, count: int, generator: np.random.Generator
+    points: np.ndarray,
+    shares: np.ndarray,
+    count: int,
+    generator: np.random.Generator,
+    shape: np.ndarray | None,
 ) -> Mixture:
     """Means far apart (k-means++, on distances that do not favour strays), one common shape."""
     size, dim = points.shape
     held = np.clip(points, -4.0, 4.0)
     middle = shares @ held
-    centred = held - middle
-    covariance = (centred * shares[:, None]).T @ centred + 1e-6 * np.eye(dim)
+    if shape is None:
+        centred = held - middle
+        shape = np.linalg.cholesky((centred * shares[:, None]).T @ centred + 1e-6 * np.eye(dim))
     chosen = [held[generator.choice(size, p=shares)]] if count > 1 else [middle]
     for _ in range(count - 1):
         distances = shares * np.min([np.sum((held - one) ** 2, axis=1) for one in chosen], axis=0)
         total = np.sum(distances)
         chosen.append(held[generator.choice(size, p=distances / total if total > 0 else shares)])
     means = np.array(chosen)
-    factor = np.linalg.cholesky(covariance) * count ** (-1.0 / dim)
-    weights = np.full(count, 1.0 / count)
-    return Mixture.of_gaussians(weights, means, np.repeat(factor[None], count, axis=0))
+    factors = np.repeat(shape[None] * count ** (-1.0 / dim), count, axis=0)
+    return Mixture.of_gaussians(np.full(count, 1.0 / count), means, factors)
 
 
-def _factor(covariance: np.ndarray, mass: float, otherwise: np.ndarray) -> np.ndarray:
-    """A factor of a covariance of so many points, its correlations shrunk by how few they are."""
+def _factor(
+    covariance: np.ndarray, mass: float, otherwise: np.ndarray, shape: np.ndarray | None
+) -> np.ndarray:
+    """A factor of a covariance of so many points, shrunk by how few they are.
+
+    What is shrunk are correlations between coordinates, or between the axes of a shape that all
+    points have in common: those between coordinates may be 0.9999, and mean it.
+    """
     dim = len(covariance)
+    shape = np.eye(dim) if shape is None else shape
+    inverse = np.linalg.inv(shape)
+    covariance = inverse @ covariance @ inverse.T
     variance = np.diag(covariance)
     if not np.all(np.isfinite(covariance)) or np.any(variance <= 1e-14) or mass < 2.0:
         return otherwise
@@ -197,7 +263,5 @@ def _factor(covariance: np.ndarray, mass: float, otherwise: np.ndarray) -> np.nd
     given = 0.5 * dim / (mass + dim)
     correlation = (1.0 - given) * covariance / np.outer(deviation, deviation)
     np.fill_diagonal(correlation, 1.0 + 1e-6)
-    try:
-        return deviation[:, None] * np.linalg.cholesky(correlation)
-    except np.linalg.LinAlgError:
-        return otherwise
+    found = _cholesky(correlation)
+    return otherwise if found is None else shape @ (deviation[:, None] * found)

@@ -26,6 +26,9 @@ from salmc.target import AbstractTarget, Point, Points, Scalar
 Values = Float[Array, " n"]
 
 _MOST_STEPS = 200
+_MOST_CLIMBS, _ARRIVED = 3, 0.1
+"""A climb goes on, in Laplace's units, while the top seems to be so much higher in log p."""
+
 _NEAR = 0.5
 """Ends of climbs that are nearer to each other than this, in Laplace's units, are one mode."""
 
@@ -50,6 +53,8 @@ class Modes(NamedTuple):
     log_masses: Float[np.ndarray, " modes"]
     gradients: int = 0
     """How many gradients the climbs took."""
+    tops: int = 0
+    """At how many of the modes the gradient vanishes: at walls and kinks it does not."""
 
 
 def can_climb(target: AbstractTarget) -> bool:
@@ -84,7 +89,7 @@ def find_modes(target: AbstractTarget, starts: Points, repeats: int | None = Non
         repeats: so many climbs in a row that find nothing new are the last; by default all climb.
     """
     target.require_gradient("climbing")
-    found: list[tuple[np.ndarray, np.ndarray, float]] = []
+    found: list[tuple[np.ndarray, np.ndarray, float, bool]] = []
     gradients = known = 0
 
     def negative(x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -95,25 +100,45 @@ def find_modes(target: AbstractTarget, starts: Points, repeats: int | None = Non
             return np.inf, np.zeros_like(x)
         return -float(value), -np.asarray(gradient, np.float64)
 
-    for start in np.asarray(starts, np.float64):
+    def climb(start: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, float, bool]:
+        """Where it ends, Laplace's factor there, −log p, and whether it is a top."""
+        end, axes, top = start, unit, False
+        for _ in range(_MOST_CLIMBS):
+            result = minimize(
+                lambda y, end=end, axes=axes: _along(axes, *negative(end + axes @ y)),
+                np.zeros_like(end),
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": _MOST_STEPS},
+            )
+            end = end + axes @ result.x
+            if not np.isfinite(result.fun) or not np.all(np.isfinite(end)):
+                return end, None, np.inf, False
+            if any(_distance(end, mode, factor) < _NEAR for mode, factor, *_ in found):
+                return end, None, result.fun, False
+            factor = _laplace(np.asarray(_hessian(target, on_device(end)), np.float64))
+            # Half the square of Newton's step: how much higher a Gaussian's top would be.
+            if factor is None:
+                break
+            top = bool(np.sum((factor.T @ negative(end)[1]) ** 2) < 2.0 * _ARRIVED)
+            if top:
+                break
+            axes = factor
+        return end, factor, result.fun, top
+
+    places = np.asarray(starts, np.float64)
+    unit = np.diag(_units(places))
+    for start in places:
         # Where the first climbs all lead away, as from a hierarchical model's, the others do too.
         if known == repeats or (repeats is not None and not found and known > repeats // 3):
             break
         known += 1
         if not np.isfinite(negative(start)[0]):
             continue
-        result = minimize(
-            negative, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS}
-        )
-        end = result.x
-        if not np.isfinite(result.fun) or not np.all(np.isfinite(end)):
-            continue
-        if any(_distance(end, mode, factor) < _NEAR for mode, factor, _ in found):
-            continue
-        factor = _laplace(np.asarray(_hessian(target, on_device(end)), np.float64))
+        end, factor, height, top = climb(start)
         if factor is not None:
             log_volume = np.sum(np.log(np.diag(factor))) + 0.5 * len(end) * np.log(2 * np.pi)
-            found.append((end, factor, log_volume - result.fun))
+            found.append((end, factor, log_volume - height, top))
             known = 0
     found.sort(key=lambda mode: -mode[2])
     kept = [mode for mode in found if mode[2] > found[0][2] + _NEGLIGIBLE]
@@ -123,6 +148,7 @@ def find_modes(target: AbstractTarget, starts: Points, repeats: int | None = Non
         np.array([mode[1] for mode in kept]).reshape(-1, dim, dim),
         np.array([mode[2] for mode in kept]),
         gradients,
+        sum(mode[3] for mode in kept),
     )
 
 
@@ -197,6 +223,18 @@ def _balance(
     carry = (points, values, log_r(points), jnp.zeros((), points.dtype))
     points, values, _, accepted = jax.lax.fori_loop(0, sweeps, sweep, carry)
     return points, values, accepted
+
+
+def _along(axes: np.ndarray, value: float, gradient: np.ndarray) -> tuple[float, np.ndarray]:
+    """A value and its gradient, in coordinates along some axes."""
+    return value, axes.T @ gradient
+
+
+def _units(starts: np.ndarray) -> np.ndarray:
+    """How far apart the starts are in each coordinate: far out in tails of a power law a gradient
+    is next to nothing by any other measure, and a climb would end where it began."""
+    apart = np.quantile(starts, 0.75, axis=0) - np.quantile(starts, 0.25, axis=0)
+    return np.where(np.isfinite(apart) & (apart > 0.0), apart, 1.0)
 
 
 def _laplace(hessian: np.ndarray) -> np.ndarray | None:

@@ -44,7 +44,6 @@ _WIDE_SHARE, _WIDENING = 0.15, 2.0
 _ENOUGH, _BETTER, _STALE = 0.85, 1.05, 2
 """Rounds end at that efficiency, or when so many of them in a row brought no such gain."""
 
-_LEVELS = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
 _DRIFTED = 4.0
 """Standard errors; of a cloud that stays, the largest of some hundred is seldom beyond."""
 
@@ -52,8 +51,11 @@ _HOPELESS, _WORTHLESS = 0.1, 0.01
 """Below this efficiency a mixture that was repaired once is not repaired again; nor, below that,
 hunted for."""
 
-_FEW_MODES, _ALL_NEW = 20, 0.6
-"""More modes than these, and so many for each climb, are countless."""
+_NEARER, _WAITED = 1.05, 6
+"""So much must β gain, now and then in so many rounds, as long as it is below 1."""
+
+_FEW_MODES, _ALL_NEW = 20, 0.5
+"""More modes than these are countless if there are so many for each climb, or no mixture fits."""
 
 _CLIMBED_AGAIN, _MOST_AGAIN = 8, 8
 """Climbs from where a mixture of several modes draws too rarely; and how often, while they find
@@ -132,10 +134,10 @@ class Adaptation:
         """Rounds of exact local moves, hunts and repairs, until the mixture has what they find."""
         try:
             repairs = hunts = again = 0
-            while self.mixture is not None:
+            while self.mixture is not None and not self.give_up():
                 cloud, values = self.moved_cloud()
                 drawn = self.draws_enough(self.mixture, cloud, values)
-                self.settled = drawn and self.drift(cloud) < _DRIFTED
+                self.settled = drawn and self.archive.drift(cloud) < _DRIFTED
                 found = None
                 if not drawn and again < _MOST_AGAIN and self.climb_again(cloud, values):
                     again += 1
@@ -159,6 +161,13 @@ class Adaptation:
                 self.improve()
         except BudgetSpentError:
             return
+
+    def give_up(self) -> bool:
+        """Whether there are more modes than any mixture has; then there is none."""
+        if self.modes is not None and len(self.modes.weights) > _FEW_MODES:
+            self.countless |= self.efficiency < _HOPELESS
+        self.mixture = None if self.countless else self.mixture
+        return self.countless
 
     def search(self, mean: np.ndarray, factor: np.ndarray) -> None:
         """Draws that cover the target, and of Gaussians at its modes."""
@@ -229,7 +238,7 @@ class Adaptation:
 
     def improve(self) -> None:
         """Rounds of fitting and drawing, until β = 1 and nothing better comes."""
-        each, best, stale = self.effort.each, 0.0, 0
+        each, best, stale, nearest, waited = self.effort.each, 0.0, 0, 0.0, 0
         wanted = max(0.25 * each, 10.0 * self.archive.dim)
         for _ in range(self.effort.rounds):
             log_weights = self.archive.log_weights()
@@ -249,7 +258,11 @@ class Adaptation:
             self.draw(fitted.widened(_WIDENING), wide)
             self.watch(fresh)
             if beta < 1.0:
-                continue
+                waited = 0 if beta > _NEARER * nearest else waited + 1
+                nearest = max(beta, nearest)
+                if waited < _WAITED:
+                    continue
+                return
             # Fresh draws may miss what the others have seen, and the others how well it fits.
             efficiency = min(fresh, self.archive.efficiency(fitted))
             stale = 0 if efficiency > _BETTER * best else stale + 1
@@ -281,18 +294,3 @@ class Adaptation:
     def one_mode(self) -> bool:
         """Whether climbs know of no second one."""
         return self.modes is None or len(self.modes.weights) == 1
-
-    def drift(self, cloud: np.ndarray) -> float:
-        """How far the cloud went from the weighted draws, in standard errors of its quantiles."""
-        weights, _ = tempered(self.archive.log_weights(), 0.0)
-        count = np.sum(weights) ** 2 / np.sum(weights**2)
-        error = np.sqrt(_LEVELS * (1.0 - _LEVELS) * (1.0 / len(cloud) + 1.0 / count))
-        largest = 0.0
-        for column, moved in zip(self.archive.points.T, cloud.T, strict=True):
-            order = np.argsort(column)
-            share = np.cumsum(weights[order]) / np.sum(weights)
-            at = np.minimum(np.searchsorted(share, _LEVELS), len(order) - 1)
-            # One draw of much weight makes the share at its place differ from the level.
-            below = np.mean(moved[:, None] <= column[order][at], axis=0)
-            largest = max(largest, float(np.max(np.abs(below - share[at]) / error)))
-        return largest

@@ -14,7 +14,7 @@ from salmc import checks
 from salmc.bounds import Bounds, Unbounded
 from salmc.diagnostics.straightening import find_straight
 from salmc.learning.adaptive_mixture import Adaptation
-from salmc.learning.evaluator import BudgetSpentError, Evaluator
+from salmc.learning.evaluator import Evaluator
 from salmc.learning.host_moves import Moves
 from salmc.learning.hunted import MOST_DIMENSIONS, missed_modes
 from salmc.learning.laplace_mixture import laplace_mixture
@@ -22,10 +22,11 @@ from salmc.learning.mixture_density import Mixture
 from salmc.learning.mixture_effort import FRUGAL, Effort, effort_for
 from salmc.learning.mixture_sampler import mixture_sampler
 from salmc.learning.settings import MANY_DIMENSIONS
+from salmc.learning.support import edges_of, support_of
 from salmc.learning.weighted_draws import Archive
 from salmc.movers.base import check_at
 from salmc.movers.climb import can_climb, find_modes
-from salmc.movers.cover import find_edges, first_location
+from salmc.movers.cover import first_location
 from salmc.movers.funnels import MOST_TURNS
 from salmc.programs import on_device
 from salmc.progress import AbstractReporter, SilentReporter
@@ -44,12 +45,6 @@ _SEVERAL_DIMENSIONS = 8
 _REPEATS = 24
 """Climbs in a row that find nothing new, after which there is hardly a mode left: of one that a
 sixth of the starts belong to, a chance of 1 in 80."""
-
-_MANY_OUTSIDE = 0.02
-"""Share of a mixture's draws where the density is zero, at which to look for edges."""
-
-_FEWEST_EACH = 16
-"""Points for each coordinate that look for edges."""
 
 _MOST_STRAIGHTENED = 3
 _FOLLOWERS = 2048
@@ -103,7 +98,7 @@ def first_answer(
     effort = effort_for(evaluator.target)
     patient = patient or target.dim < _SEVERAL_DIMENSIONS
     found, gradients = _adapted(evaluator, seed, effort, report, patient=patient)
-    edges = None if found.mixture is None else _edges(found)
+    edges = None if found.mixture is None else edges_of(found)
     if edges is not None and evaluator.target.outer is evaluator.target:
         inside = Bounds(*(on_device(side) for side in edges))
         evaluator.target = Unbounded(evaluator.target, inside)
@@ -269,22 +264,13 @@ def _adapted(
     # it happens the mixture is none, which `usable` says. NumPy's own words would help nobody.
     with np.errstate(all="ignore"):
         adaptation.run(mean, factor, known)
+        if known is None and not np.any(adaptation.archive.values > -np.inf):
+            support = support_of(evaluator, seed)
+            if support is not None:
+                adaptation.run(mean, factor, support)
     report.advance(max(0, effort.rounds - rounds), efficiency=adaptation.efficiency)
     return adaptation, gradients
 
 
 def _bends(cloud: np.ndarray) -> bool:
     return find_straight(cloud) is not None
-
-
-def _edges(found: Adaptation) -> tuple[np.ndarray, np.ndarray] | None:
-    """Bounds of a box or half space, where many draws of the mixture fall outside the support."""
-    values = found.archive.latest()[1]
-    if np.mean(values == -np.inf) < _MANY_OUTSIDE:
-        return None
-    count = max(_FEWEST_EACH * found.archive.dim, found.effort.particles // 2)
-    rows = found.archive.resampled(found.generator, count)
-    try:
-        return find_edges(found.evaluator, found.archive.points[rows])
-    except BudgetSpentError:
-        return None

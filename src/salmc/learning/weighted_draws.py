@@ -8,6 +8,8 @@ from scipy.special import logsumexp
 
 from salmc.learning.mixture_density import Mixture
 
+_LEVELS = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
+
 
 @dataclasses.dataclass
 class Archive:
@@ -84,6 +86,21 @@ class Archive:
         steps = (np.arange(count) + generator.uniform()) / count
         rows = np.searchsorted(np.cumsum(weights) / np.sum(weights), steps)
         return generator.permutation(np.minimum(rows, len(weights) - 1))
+
+    def drift(self, cloud: np.ndarray) -> float:
+        """How far a cloud is from the weighted draws, in standard errors of its quantiles."""
+        weights, _ = tempered(self.log_weights(), 0.0)
+        count = np.sum(weights) ** 2 / np.sum(weights**2)
+        error = np.sqrt(_LEVELS * (1.0 - _LEVELS) * (1.0 / len(cloud) + 1.0 / count))
+        largest = 0.0
+        for column, moved in zip(self.points.T, cloud.T, strict=True):
+            order = np.argsort(column)
+            share = np.cumsum(weights[order]) / np.sum(weights)
+            at = np.minimum(np.searchsorted(share, _LEVELS), len(order) - 1)
+            # One draw of much weight makes the share at its place differ from the level.
+            below = np.mean(moved[:, None] <= column[order][at], axis=0)
+            largest = max(largest, float(np.max(np.abs(below - share[at]) / error)))
+        return largest
 
 
 def effective_count(log_weights: np.ndarray) -> float:

@@ -8,6 +8,7 @@ from salmc.diagnostics.hunt import hunt
 from salmc.diagnostics.hunt.climbs import climb
 from salmc.diagnostics.hunt.comparison import draws_for_mass
 from salmc.diagnostics.hunt.masses import mode_factor, region
+from salmc.diagnostics.hunt.search import _modes
 from salmc.diagnostics.hunt.starts import copies
 from salmc.diagnostics.hunt.tempering import tempered_particles
 from salmc.diagnostics.trial.frame import Frame
@@ -126,3 +127,44 @@ def test_copies_of_many_dimensions_are_mirrored_as_a_whole():
     about_zero = np.all(np.abs(found + 3.0) < 1.0, axis=1)
     assert np.any(about_zero)
     assert len(found) == 12
+
+
+def walk(x):
+    """A random walk of 80 steps, held at its first: neighbours go together by 0.9."""
+    return -0.5 * x[0] ** 2 - 0.5 * jnp.sum((x[1:] - 0.9 * x[:-1]) ** 2) / 0.19
+
+
+def test_a_correlated_mode_of_many_dimensions_is_weighed():
+    """Widths along axes alone know nothing of how 80 coordinates go together."""
+    density, dim = host(walk, 80), 80
+    factor = mode_factor(density, np.zeros(dim), np.ones(dim))
+    place = region(density, np.zeros(dim), factor, np.random.default_rng(0))
+    # A Gaussian proposes its own mode: weights are all alike, to the accuracy of float32.
+    volume = 0.5 * dim * np.log(2.0 * np.pi) + 0.5 * (dim - 1) * np.log(0.19)
+    assert place.error < 0.03
+    assert abs(place.log_mass - volume - np.log(0.9)) < 0.05
+
+
+def test_a_climb_that_ended_before_its_mode_is_no_other_mode():
+    """With half of a Gaussian's width to go in 80 coordinates, 10 in log p are wanting."""
+    density, dim = host(walk, 80), 80
+    covariance = 0.9 ** np.abs(np.subtract.outer(np.arange(dim), np.arange(dim)))
+    factor = np.linalg.cholesky(covariance)
+    noise = np.random.default_rng(0).normal(size=(4, dim))
+    ends = np.concatenate([np.zeros((1, dim)), 0.5 * noise @ factor.T])
+    frame = Frame(np.zeros(dim), np.ones(dim), factor)
+    found, lost = _modes(density, ends, density.values(ends), frame, np.random.default_rng(1))
+    assert len(found) == 1
+    assert lost == 0
+
+
+def test_where_all_climbs_meet_there_is_nothing_to_weigh(monkeypatch):
+    """Masses may be beyond telling; one mode, to which climbs from everywhere lead, is one mode."""
+    cannot = (float("nan"), float("inf"))
+    monkeypatch.setattr("salmc.diagnostics.hunt.search.draws_for_mass", lambda *rest: cannot)
+    points = np.random.default_rng(0).normal(size=(500, 3))
+    one = hunt(host(lambda x: -0.5 * jnp.sum(x**2), 3), points, Frame.of(points), ["a", "b", "c"])
+    assert one.weighed
+    both = hunt(host(two, 3), points, Frame.of(points), ["a", "b", "c"])
+    assert both.modes == 2
+    assert not both.weighed

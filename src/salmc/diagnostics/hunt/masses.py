@@ -26,9 +26,15 @@ _WANTED_FALL = 0.5
 _MOST_COUPLED = 60
 """Coordinates up to which second differences of pairs are taken."""
 
-_SAMPLES = 2048
+_STEP = 0.3
+"""Of differences, in widths: coordinates that are bound to each other are narrower across."""
+
+_SAMPLES, _MANY_SAMPLES, _MANY_DIMENSIONS = 2048, 8192, 20
 _INSIDE = 0.9
 _LEAST_EFFECTIVE = 0.01
+_FEW_EFFECTIVE, _DOUBTED = 0.05, 1.5
+"""Where so few of the samples count, the heaviest of all may not be among them: the error that they
+show is taken for larger."""
 
 
 class Region(NamedTuple):
@@ -86,25 +92,50 @@ def mode_factor(
     at = np.where(fall < 8.0, reached, reached - 1)
     fall = np.maximum(mean_fall[at, columns], _WANTED_FALL)
     width = steps[at, columns] / np.sqrt(2.0 * fall)
-    if dim == 1 or dim > _MOST_COUPLED:
+    if dim == 1:
         return np.diag(width)
-    return _coupled(density, mode, width, top)
+    if density.target.differentiable:
+        return _coupled(_bends_of_slopes(density, mode, width), width)
+    if dim > _MOST_COUPLED:
+        return np.diag(width)
+    return _coupled(_second_differences(density, mode, width), width)
 
 
-def _coupled(density: HostDensity, mode: np.ndarray, width: np.ndarray, top: float) -> np.ndarray:
-    """With second differences of all pairs, in units of the widths."""
+def _bends_of_slopes(
+    density: HostDensity, mode: np.ndarray, width: np.ndarray
+) -> Float[np.ndarray, "dim dim"]:
+    """−∂²log p/∂y_i ∂y_j in units of the widths, by differences of gradients; 0 where these are
+    not finite."""
     dim = len(mode)
-    rows, columns = np.triu_indices(dim, 1)
-    eye = np.eye(dim)
-    # Smaller than a width: where coordinates are bound to each other, the mode is narrower across.
-    step = 0.3
+    moves = _STEP * np.diag(width)
+    slopes = density.gradients(mode + np.concatenate([moves, -moves])) * width
+    with np.errstate(invalid="ignore"):
+        bends = (slopes[dim:] - slopes[:dim]) / (2.0 * _STEP)
+    bends = np.where(np.isfinite(bends), bends, 0.0)
+    return 0.5 * (bends + bends.T)
+
+
+def _second_differences(
+    density: HostDensity, mode: np.ndarray, width: np.ndarray
+) -> Float[np.ndarray, "dim dim"]:
+    """The same of all pairs, by values alone."""
+    rows, columns = np.triu_indices(len(mode), 1)
+    eye = np.eye(len(mode))
     signs = ((1, 1), (1, -1), (-1, 1), (-1, -1))
-    offsets = [step * (a * eye[rows] + b * eye[columns]) for a, b in signs]
+    offsets = [_STEP * (a * eye[rows] + b * eye[columns]) for a, b in signs]
     values = density.values(mode + np.concatenate(offsets) * width).reshape(4, -1)
     with np.errstate(invalid="ignore"):
-        mixed = (values[0] - values[1] - values[2] + values[3]) / (4.0 * step**2)
-    curvature = np.eye(dim)
-    curvature[rows, columns] = curvature[columns, rows] = -np.where(np.isfinite(mixed), mixed, 0.0)
+        mixed = (values[0] - values[1] - values[2] + values[3]) / (4.0 * _STEP**2)
+    bends = np.zeros_like(eye)
+    bends[rows, columns] = bends[columns, rows] = -np.where(np.isfinite(mixed), mixed, 0.0)
+    return bends
+
+
+def _coupled(bends: Float[np.ndarray, "dim dim"], width: np.ndarray) -> np.ndarray:
+    """A factor of Laplace's covariance, from widths along axes and what couples these."""
+    dim = len(width)
+    curvature = bends.copy()
+    np.fill_diagonal(curvature, 1.0)
     eigenvalues, axes = np.linalg.eigh(curvature)
     if eigenvalues[-1] <= 0.0:
         return np.diag(width)
@@ -121,7 +152,8 @@ def region(
 ) -> Region:
     """The mass in an ellipsoid, by importance sampling from its Gaussian."""
     dim = len(centre)
-    noise = generator.normal(size=(density.share_of(_SAMPLES, 200), dim))
+    samples = _SAMPLES if dim <= _MANY_DIMENSIONS else _MANY_SAMPLES
+    noise = generator.normal(size=(density.share_of(samples, 200), dim))
     inside = np.sum(noise**2, axis=1) <= _radius_squared(dim)
     places = centre + noise[inside] @ factor.T
     values = density.values(places)
@@ -135,6 +167,8 @@ def region(
     mean = np.mean(weights)
     error = np.std(weights) / (mean * np.sqrt(len(weights)))
     effective = np.sum(weights) ** 2 / np.sum(weights**2)
+    if effective < _FEW_EFFECTIVE * len(weights):
+        error *= _DOUBTED
     if effective < max(10.0, _LEAST_EFFECTIVE * len(weights)):
         error = np.inf
     best = int(np.argmax(np.where(np.isnan(values), -np.inf, values)))

@@ -47,7 +47,8 @@ class Hunt:
         modes: how many modes could be weighed.
         climbs, places, particles: starts of climbs, random places, tempered particles.
         width: the region searched, in widths of the draws.
-        weighed: whether masses could be compared at all.
+        weighed: whether masses could be compared; or there was no need, as all climbs, those from
+            draws too, came to one and the same mode.
         made_up: modes that single precision sees, and double precision does not.
         evaluations: of the density.
         regions: around all modes.
@@ -106,12 +107,13 @@ def hunt(
     )
     ends, heights = climb(density, frame, np.concatenate([known, others]), seed)
     told = Hunt(climbs=len(ends), places=places, particles=len(particles))
-    regions = _modes(density, ends, heights, frame, generator)
+    regions, lost = _modes(density, ends, heights, frame, generator)
     values = density.values(points) if values is None else values
     rate, error = draws_for_mass(density, points, values, frame, regions, generator)
-    weighed = bool(np.isfinite(rate))
+    one_mode = len(regions) == 1 and not lost
+    weighed = bool(np.isfinite(rate)) or one_mode
     found = dataclasses.replace(told, modes=len(regions), weighed=weighed, regions=tuple(regions))
-    if found.weighed:
+    if np.isfinite(rate):
         missed, wrong = compare(regions, points, values, rate, error)
         found = dataclasses.replace(found, missed=missed, wrong_weights=wrong)
         found = _not_made_up(density, found, points)
@@ -130,16 +132,18 @@ def _modes(
     values: np.ndarray,
     frame: Frame,
     generator: np.random.Generator,
-) -> list[Region]:
-    """Regions around different ends of climbs, with their masses."""
+) -> tuple[list[Region], int]:
+    """Regions around different ends of climbs, with their masses; and how many ends have none."""
     found: list[Region] = []
-    for at in np.argsort(-values):
+    lost, order = 0, np.argsort(-values)
+    for number, at in enumerate(order):
         if len(found) >= density.share_of(_MOST_MODES, 4):
-            break
-        place = _around(density, ends[at], values[at], found, frame, generator)
+            return found, lost + len(order) - number
+        place, known = _around(density, ends[at], values[at], found, frame, generator)
+        lost += place is None and not known
         if place is not None:
             found.append(place)
-    return found
+    return found, lost
 
 
 def _around(
@@ -149,23 +153,44 @@ def _around(
     known: list[Region],
     frame: Frame,
     generator: np.random.Generator,
-) -> Region | None:
-    """The region around the mode that a climb came near to; None for one that is known, or none.
+) -> tuple[Region | None, bool]:
+    """The region around the mode that a climb came near to, if there is a new one; and whether it
+    is one that was known.
 
     A climb may end before it arrives: without a gradient it is slow, and heavy tails, where the
     slope is all but level, bring it to a halt. What is drawn to weigh the region shows it.
     """
     for _ in range(_FURTHER):
         if any(np.sqrt(np.mean(place.units(end[None]) ** 2)) < _SAME for place in known):
-            return None
+            return None, True
         factor = mode_factor(density, end, frame.scale)
         if factor is None or not np.all(np.isfinite(factor)):
-            return None
+            return None, False
+        further, height = _newton(density, end, value, factor)
+        if height > value + _ARRIVED:
+            end, value = further, height
+            continue
         place = region(density, end, factor, generator)
         if place.summit is None or place.highest < value + _ARRIVED:
-            return place
+            return place, False
         end, value = place.summit, place.highest
-    return None
+    return None, False
+
+
+def _newton(
+    density: HostDensity, end: np.ndarray, value: float, factor: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """The best of Newton's step, halves of it, and none at all: in many dimensions climbs end
+    slowly, and the highest of some draws around is no higher."""
+    if not density.target.differentiable:
+        return end, value
+    slope = density.gradients(end[None])[0]
+    if not np.all(np.isfinite(slope)):
+        return end, value
+    tried = end + np.array([1.0, 0.5, 0.25])[:, None] * (factor @ (factor.T @ slope))
+    found = density.values(tried)
+    best = int(np.argmax(np.where(np.isnan(found), -np.inf, found)))
+    return (tried[best], float(found[best])) if found[best] > value else (end, value)
 
 
 def _not_made_up(density: HostDensity, told: Hunt, points: Cloud) -> Hunt:

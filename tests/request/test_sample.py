@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import salmc
+from salmc.learning.first_answer import FirstAnswer
 from salmc.learning.worth import Worth, effective_rate
 from salmc.request.rounds import smallest_ess
 
@@ -113,3 +114,12 @@ def test_a_flow_goes_on_learning_in_its_own_coordinates(draws):
     assert any(not np.array_equal(a, b) for a, b in zip(before, after, strict=True))
     with pytest.raises(salmc.TargetError, match="target"):
         salmc.improve(salmc.Sampler(flow, None, sampler.whitening, sampler.pool))
+
+
+def test_modes_that_may_be_none_keep_nobody_from_the_gradient(monkeypatch):
+    """Climbs that end in a neck look like modes, and no mixture fits them; chains know better."""
+    seen = FirstAnswer(None, 0.0, False, {"points": 0}, patient=True, several=True)
+    monkeypatch.setattr("salmc.request.sample.first_answer", lambda *rest, **more: seen)
+    target = salmc.Target(lambda x: -0.5 * jnp.sum((x - 1.0) ** 2), dim=3)
+    draws = salmc.sample(target, effective=500, progress=False)
+    assert draws.method == "gradient"

@@ -60,7 +60,9 @@ class FirstAnswer(NamedTuple):
         usable: whether that is enough, and exact local moves found nothing that it lacks.
         evaluations: what it cost, by kind.
         patient: whether all was tried that could make it usable.
-        several: whether several modes are known, between which no chain along the gradient goes.
+        several: whether several modes are known, between which no chain along the gradient goes;
+            climbs that end in a neck look like modes, too.
+        countless: whether there are more of them than any mixture has.
     """
 
     sampler: Sampler | None
@@ -69,6 +71,7 @@ class FirstAnswer(NamedTuple):
     evaluations: dict[str, int]
     patient: bool = True
     several: bool = False
+    countless: bool = False
 
 
 def first_answer(
@@ -112,10 +115,11 @@ def first_answer(
         "batches": evaluator.batches,
         "gradients": gradients,
     }
+    modes = (found.patient, not found.one_mode, found.countless)
     if found.mixture is None:
-        return FirstAnswer(None, 0.0, False, counts, found.patient, not found.one_mode)
+        return FirstAnswer(None, 0.0, False, counts, *modes)
     sampler = mixture_sampler(evaluator.target, found, seed, counts)
-    told = (_is_usable(found), counts, found.patient, not found.one_mode)
+    told = (_is_usable(found), counts, *modes)
     return FirstAnswer(sampler, found.efficiency, *told)
 
 

@@ -54,12 +54,18 @@ def can_follow(target: AbstractTarget) -> bool:
     return target.differentiable and target.size <= MANY_DATA
 
 
+def can_begin(target: AbstractTarget, seed: int) -> bool:
+    """Whether there is density where chains begin."""
+    base = target.unbounded
+    return check_at(base, _places(base, _first_key(seed)), required=False)
+
+
 def must_follow(target: AbstractTarget, seed: int) -> bool:
     """Whether many dimensions, or funnels, show that a mixture would be tried in vain."""
     if not can_follow(target):
         return False
     base = target.unbounded
-    places = _places(base, jax.random.fold_in(jax.random.key(seed), 0))
+    places = _places(base, _first_key(seed))
     # What is wrong with a density is told here, before anything else is made of it.
     if not check_at(base, places[:_TRIED], required=False):
         return False
@@ -95,7 +101,7 @@ def followed(
         base = Unbounded(known.target.outer, known.target.bounds)
     key = jax.random.key(seed)
     report.start(f"tuning chains on {target.name}", MOST_ROUNDS)
-    start = _start(base, known, jax.random.fold_in(key, 0))
+    start = _start(base, known, _first_key(seed))
     found = GradientChains.begin(base, start, jax.random.fold_in(key, 1), report).run()
     mixed = found.mixed
     if mixed and target.dim <= MOST_DIMENSIONS:
@@ -116,6 +122,10 @@ def _start(base: AbstractTarget, known: Sampler | None, key: jax.Array) -> Point
     start = places[order[:CHAINS]]
     check_at(base, start)
     return start
+
+
+def _first_key(seed: int) -> jax.Array:
+    return jax.random.fold_in(jax.random.key(seed), 0)
 
 
 def _places(base: AbstractTarget, key: jax.Array) -> Points:

@@ -21,12 +21,12 @@ from salmc.learning.first_answer import FirstAnswer, first_answer
 from salmc.learning.fit import accepted_share, choose_mover, default_kernel, fit
 from salmc.learning.gradient_answer import (
     GradientAnswer,
+    can_begin,
     can_follow,
     gradient_answer,
     must_follow,
 )
 from salmc.learning.replica_answer import replica_answer
-from salmc.learning.settings import MANY_DIMENSIONS
 from salmc.learning.worth import effective_rate
 from salmc.programs import make_room, one_thread
 from salmc.progress import AbstractReporter, PartReporter, reporter
@@ -94,8 +94,8 @@ def sample(
         report = PartReporter(whole)
         limit = None if evaluations is None else int(_SEARCH_SHARE * evaluations)
         answer, gradient = _searched(target, seed, limit, report)
-        # Climbs that end in a neck look like modes, too: only what fits, or is countless, is.
-        apart = answer.several and (answer.usable or answer.sampler is None)
+        # Of several modes that a mixture does not fit, some may be none.
+        apart = answer.countless or (answer.several and answer.usable)
         follows = gradient is None and limit is None and can_follow(target) and not apart
         if gradient is not None and gradient.mixed:
             sampler, rate = gradient.sampler, gradient.rate
@@ -197,7 +197,7 @@ def _learned(
         TargetError: where there is no distribution to learn: that takes a second to see, and what
             follows would look for it for minutes.
     """
-    if follows and (answer.sampler is not None or target.dim > MANY_DIMENSIONS):
+    if follows and (answer.sampler is not None or can_begin(target, seed)):
         gradient = _followed(answer, target, seed, report)
         if gradient.mixed:
             return gradient.sampler, gradient.rate

@@ -1,10 +1,11 @@
 """Is the verdict honest? No wrong result may be called trustworthy, and no right one the opposite.
 
 Two kinds of rows. Results made by hand (`honesty_right`, `honesty_wrong`, and in pairs
-`honesty_subtle` and `honesty_traps`), of which the truth is known without any sampler; and real
-fits of `hard_posteriors`, with defaults, with too little training and with the kernel that is not
-exact, of which its figures tell whether they came out right. Each row has our degree, and beside it
-what R-hat and ESS alone say by the usual limits of ArviZ (R-hat ≤ 1.01, ESS ≥ 400).
+`honesty_subtle`, `honesty_traps` and `honesty_wide`), of which the truth is known without any
+sampler; and real fits of `hard_posteriors`, with defaults, with too little training and with the
+kernel that is not exact, of which its figures tell whether they came out right. Each row has our
+degree, and beside it what R-hat and ESS alone say by the usual limits of ArviZ (R-hat ≤ 1.01,
+ESS ≥ 400).
 """
 
 import time
@@ -18,11 +19,12 @@ from benchmarks.honesty_right import RIGHT as CLEAR_RIGHT
 from benchmarks.honesty_subtle import SUBTLE_RIGHT, SUBTLE_WRONG
 from benchmarks.honesty_traps import TRAP_RIGHT, TRAP_WRONG
 from benchmarks.honesty_truths import CHAINS
+from benchmarks.honesty_wide import WIDE_RIGHT, WIDE_WRONG
 from benchmarks.honesty_wrong import WRONG as CLEAR_WRONG
 from salmc_paper.harness.jobs import Context, Job, not_interrupted
 
-RIGHT = CLEAR_RIGHT | SUBTLE_RIGHT | TRAP_RIGHT
-WRONG = CLEAR_WRONG | SUBTLE_WRONG | TRAP_WRONG
+RIGHT = CLEAR_RIGHT | SUBTLE_RIGHT | TRAP_RIGHT | WIDE_RIGHT
+WRONG = CLEAR_WRONG | SUBTLE_WRONG | TRAP_WRONG | WIDE_WRONG
 SEEDS = (4, 5)
 """None of those on which anything was tried while the verdict was built: 0 to 3, and 7."""
 

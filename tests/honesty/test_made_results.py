@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.honesty import RIGHT, WRONG, make
 from benchmarks.honesty_traps import TRAP_RIGHT, TRAP_WRONG
+from benchmarks.honesty_wide import WIDE_RIGHT, WIDE_WRONG
 from salmc.diagnostics import against_density
 from salmc.diagnostics.trial import host
 
@@ -86,7 +87,7 @@ TELLING = {
 }
 """Traps of which each has led to a test of its own in the verdict."""
 
-SLOW |= {*TRAP_RIGHT, *TRAP_WRONG} - TELLING
+SLOW |= {*TRAP_RIGHT, *TRAP_WRONG, *WIDE_RIGHT, *WIDE_WRONG} - TELLING
 
 CAUSES = {
     "one of two modes, black box": "A mode is missing: around (x0 = -5",
@@ -123,7 +124,7 @@ def less_effort(monkeypatch, request):
     """A part of what users get: what is seen with it is seen with all. What takes it all
     is a needle, and what few draws would not tell."""
     whole = ("narrow mode", "direction of 30", "a table", "black box]", "few small", *TRAP_RIGHT)
-    whole += (*TRAP_WRONG,)
+    whole += (*TRAP_WRONG, *WIDE_RIGHT, *WIDE_WRONG)
     if not any(name in request.node.name for name in whole):
         monkeypatch.setattr(host, "MOST_EFFORT", 0.4)
     monkeypatch.setattr(against_density, "DISCREPANCY_POINTS", 500)

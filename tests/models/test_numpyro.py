@@ -155,6 +155,20 @@ class TestRefusals:
         with pytest.raises(salmc.TargetError, match="minibatches in the plate n"):
             salmc.from_numpyro(model)
 
+    def test_data_that_are_nan(self):
+        y = np.array([1.0, np.nan, 2.0])
+
+        def model(mask):
+            x = numpyro.sample("x", dist.Normal())
+            with numpyro.handlers.mask(mask=mask):
+                numpyro.sample("y", dist.Normal(x), obs=y)
+
+        with pytest.raises(salmc.TargetError, match="data `y` of the model `model` have values"):
+            salmc.from_numpyro(model, np.ones(3, bool))
+        assert np.isfinite(
+            salmc.from_numpyro(model, ~np.isnan(y)).log_density(jnp.zeros(1, dtype=float))
+        )
+
     def test_nothing_to_sample(self):
         def model():
             numpyro.sample("x", dist.Normal(), obs=1.0)
@@ -200,6 +214,21 @@ def test_improper_priors_and_factors():
         "observed_data"
         not in salmc.Draws(np.zeros((2, 4, 1), "f4"), None, 1.0, target=target).to_arviz()
     )
+
+
+def test_data_without_a_plate_are_predicted_in_their_own_number():
+    @numpyro.handlers.reparam(config={})
+    def trend(y=None):
+        rate = numpyro.sample("rate", dist.HalfNormal())
+        numpyro.sample("y", dist.Poisson(rate), obs=y)
+        numpyro.sample("pair", dist.Dirichlet(rate * jnp.ones(2)), obs=jnp.full((4, 2), 0.5))
+
+    target = salmc.from_numpyro(trend, np.array([1, 2, 3]))
+    assert target.name == "trend"
+    tree = salmc.Draws(np.zeros((2, 5, 1), "f4"), None, 1.0, target=target).to_arviz()
+    assert tree.posterior_predictive.y.shape == (2, 5, 3)
+    assert tree.posterior_predictive.pair.shape == (2, 5, 4, 2)
+    assert len(np.unique(tree.posterior_predictive.pair)) > 20
 
 
 @pytest.mark.slow

@@ -225,10 +225,11 @@ def test_data_without_a_plate_are_predicted_in_their_own_number():
 
     target = salmc.from_numpyro(trend, np.array([1, 2, 3]))
     assert target.name == "trend"
-    tree = salmc.Draws(np.zeros((2, 5, 1), "f4"), None, 1.0, target=target).to_arviz()
-    assert tree.posterior_predictive.y.shape == (2, 5, 3)
-    assert tree.posterior_predictive.pair.shape == (2, 5, 4, 2)
-    assert len(np.unique(tree.posterior_predictive.pair)) > 20
+    tree = salmc.Draws(np.zeros((2, 600, 1), "f4"), None, 1.0, target=target).to_arviz()
+    # At every draw: what weighs predictions by draws, such as loo_pit, wants one for each.
+    assert tree.posterior_predictive.y.shape == (2, 600, 3)
+    assert tree.posterior_predictive.pair.shape == (2, 600, 4, 2)
+    assert len(np.unique(tree.posterior_predictive.pair)) > 2000
 
 
 @pytest.mark.slow

@@ -213,6 +213,7 @@ def _annotations(
         observed=observed,
         log_likelihood=log_likelihood if observed else None,
         predict=predict if observed else None,
+        predicted=None,  # one program predicts all at once
     )
 
 

@@ -168,6 +168,9 @@ def falls_and_grows(x):
         (cauchy, "", False),
         (half_box, "", False),
         (lambda x: np.maximum(normal(x), -1e10), "", False),
+        # Cut at the smallest number of single precision, as simplexes of NumPyro's are.
+        (lambda x: -0.5 * x[:, 0] ** 2 - np.minimum(0.5 * x[:, 1] ** 2, 87.3), "", False),
+        (lambda x: -0.5 * x[:, 0] ** 2 - np.minimum(0.5 * x[:, 1] ** 2, 40.0), "along x1", False),
         (lambda x: np.logaddexp(normal(x), np.log(1e-6)), "everywhere", False),
         (lambda x: -np.log1p(np.sum(x**2, axis=1)), "everywhere", False),
         (lambda x: -normal(x), "everywhere", True),

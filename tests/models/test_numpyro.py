@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import salmc
+from salmc.diagnostics.trial.frame import Frame
+from salmc.diagnostics.trial.host import HostDensity
+from salmc.diagnostics.trial.tails import far_out
 
 numpyro = pytest.importorskip("numpyro")
 import numpyro.distributions as dist  # noqa: E402
@@ -121,6 +124,13 @@ def test_the_start_is_the_prior(target):
     """The prior of μ is N(0, 5²): the middle four fifths of 64 draws of it spread by 2 to 6."""
     spread = np.std(np.asarray(target.start), axis=0)[target.names.index("mu")]
     assert 2.0 < spread < 6.0
+
+
+def test_a_simplex_that_is_cut_far_out_integrates(target):
+    """NumPyro cuts it at the smallest number of single precision."""
+    points = np.asarray(target.start, np.float64)
+    density = HostDensity(target, points[0], effort=1.0)
+    assert far_out(density, points, Frame.of(points), target.names).improper == ""
 
 
 def test_folder_opened_without_the_model_keeps_names(draws, tmp_path):

@@ -33,8 +33,10 @@ as far out as from draws, as the target may lie there: towards it a density grow
 
 _RAYS, _LINES, _FEW = 64, 12, 6
 _RAY_SHARE, _LINE_SHARE = 0.1, 0.5
-_HARMLESS = -100.0
-"""Log of the mass at a distance, beside the draws' own, below which a floor is let pass."""
+_HARMLESS = -60.0
+"""Log of the mass at a distance, beside the draws' own, below which a floor is let pass. The
+smallest number of single precision is e^−87, and a simplex of NumPyro's is cut there, far out in
+one of its coordinates: times the largest distance, e^−73, and p is some units higher there."""
 
 _ON_THE_WAY, _FALLEN = 24, 10.0
 """Places on the way to one where log p is +∞, and how far below the draws it has fallen there."""

@@ -4,7 +4,8 @@
 For chains that is every chain without its burn-in (which is in `warmup_posterior`); for particles
 it is the last cloud, as one chain of that many draws, since the way of a particle to its place is
 not a sample. A model that knows its data adds `observed_data`, `constant_data`, `log_likelihood`
-of each datum at each draw, and `posterior_predictive`: new data at some of the draws.
+of each datum at each draw, and `posterior_predictive`: new data at the draws, or at some of
+them where each takes long.
 """
 
 from typing import TYPE_CHECKING, Any

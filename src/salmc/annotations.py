@@ -26,6 +26,7 @@ class Annotations:
         constants: further data.
         log_likelihood: x of shape (dim,) ↦ the log likelihood of each datum, by site; JAX.
         predict: (seed, variables with a leading axis of n) ↦ n draws of new data, by site.
+        predicted: the number of draws at which new data are predicted, at most; None for all.
     """
 
     dims: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
@@ -34,6 +35,7 @@ class Annotations:
     constants: Arrays = dataclasses.field(default_factory=dict)
     log_likelihood: Callable[[Any], Arrays] | None = None
     predict: Callable[[int, Arrays], Arrays] | None = None
+    predicted: int | None = 1000
 
     def labelled(self, dims: Mapping[str, Any] | None, coords: Mapping[str, Any] | None) -> Any:
         """The same with more names; those that are given replace others.

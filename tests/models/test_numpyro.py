@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import salmc
+from salmc.diagnostics.trial.frame import Frame
+from salmc.diagnostics.trial.host import HostDensity
+from salmc.diagnostics.trial.tails import far_out
 
 numpyro = pytest.importorskip("numpyro")
 import numpyro.distributions as dist  # noqa: E402
@@ -123,6 +126,13 @@ def test_the_start_is_the_prior(target):
     assert 2.0 < spread < 6.0
 
 
+def test_a_simplex_that_is_cut_far_out_integrates(target):
+    """NumPyro cuts it at the smallest number of single precision."""
+    points = np.asarray(target.start, np.float64)
+    density = HostDensity(target, points[0], effort=1.0)
+    assert far_out(density, points, Frame.of(points), target.names).improper == ""
+
+
 def test_folder_opened_without_the_model_keeps_names(draws, tmp_path):
     from salmc.sampling.folder import write_run
 
@@ -154,6 +164,20 @@ class TestRefusals:
 
         with pytest.raises(salmc.TargetError, match="minibatches in the plate n"):
             salmc.from_numpyro(model)
+
+    def test_data_that_are_nan(self):
+        y = np.array([1.0, np.nan, 2.0])
+
+        def model(mask):
+            x = numpyro.sample("x", dist.Normal())
+            with numpyro.handlers.mask(mask=mask):
+                numpyro.sample("y", dist.Normal(x), obs=y)
+
+        with pytest.raises(salmc.TargetError, match="data `y` of the model `model` have values"):
+            salmc.from_numpyro(model, np.ones(3, bool))
+        assert np.isfinite(
+            salmc.from_numpyro(model, ~np.isnan(y)).log_density(jnp.zeros(1, dtype=float))
+        )
 
     def test_nothing_to_sample(self):
         def model():
@@ -200,6 +224,22 @@ def test_improper_priors_and_factors():
         "observed_data"
         not in salmc.Draws(np.zeros((2, 4, 1), "f4"), None, 1.0, target=target).to_arviz()
     )
+
+
+def test_data_without_a_plate_are_predicted_in_their_own_number():
+    @numpyro.handlers.reparam(config={})
+    def trend(y=None):
+        rate = numpyro.sample("rate", dist.HalfNormal())
+        numpyro.sample("y", dist.Poisson(rate), obs=y)
+        numpyro.sample("pair", dist.Dirichlet(rate * jnp.ones(2)), obs=jnp.full((4, 2), 0.5))
+
+    target = salmc.from_numpyro(trend, np.array([1, 2, 3]))
+    assert target.name == "trend"
+    tree = salmc.Draws(np.zeros((2, 600, 1), "f4"), None, 1.0, target=target).to_arviz()
+    # At every draw: what weighs predictions by draws, such as loo_pit, wants one for each.
+    assert tree.posterior_predictive.y.shape == (2, 600, 3)
+    assert tree.posterior_predictive.pair.shape == (2, 600, 4, 2)
+    assert len(np.unique(tree.posterior_predictive.pair)) > 2000
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ The log density is minus NumPyro's potential energy: the log joint density of pa
 with the log Jacobian of the map from unconstrained variables. So its integral is the evidence.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -38,14 +39,15 @@ def from_numpyro(model: Any, /, *args: Any, **kwargs: Any) -> Target:
 
     Raises:
         MissingPackageError: without NumPyro: pip install "salmc[numpyro]".
-        TargetError: if the model has discrete variables, takes minibatches, or does not run.
+        TargetError: if the model has discrete variables or data that are NaN, takes minibatches,
+            or does not run.
     """
     need("numpyro", "NumPyro", "from_numpyro")
     from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
 
     if not callable(model):
         checks.fail("model", "a function, as NumPyro's NUTS takes it", model)
-    name = getattr(model, "__name__", "model")
+    name = _name(model)
     trace = _trace(model, args, kwargs, name)
     _check(trace, name)
     sampled = _sampled(trace)
@@ -68,6 +70,15 @@ def from_numpyro(model: Any, /, *args: Any, **kwargs: Any) -> Target:
         start=_prior(model, args, kwargs, list(sampled)),
         annotations=_annotations(model, args, kwargs, trace, constrain),
     )
+
+
+def _name(model: Any) -> str:
+    """The function's own name, inside of handlers (`fn`) and `functools.partial` (`func`) too."""
+    while not hasattr(model, "__name__"):
+        model = getattr(model, "fn", None) or getattr(model, "func", None)
+        if model is None:
+            return "model"
+    return model.__name__
 
 
 def _trace(model: Callable[..., Any], args: Any, kwargs: Any, name: str) -> dict[str, Any]:
@@ -104,6 +115,22 @@ def _check(trace: dict[str, Any], name: str) -> None:
             f"The model `{name}` takes minibatches in the plate {', '.join(small)}, so its density "
             "is random. Leave subsample_size out."
         )
+    for site in trace.values():
+        if site["type"] == "sample" and site["is_observed"] and _is_nan(site):
+            raise TargetError(
+                f"The data `{site['name']}` of the model `{name}` have values that are NaN, so its "
+                "density is zero everywhere. Leave them out, or mask them by numpyro.handlers.mask."
+            )
+
+
+def _is_nan(site: dict[str, Any]) -> bool:
+    """Whether data are NaN and count: behind a mask they do not."""
+    value = np.asarray(site["value"])
+    if value.dtype.kind != "f" or not np.any(np.isnan(value)):
+        return False
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Out-of-support")
+        return not np.all(np.isfinite(site["fn"].log_prob(site["value"])))
 
 
 def _sampled(trace: dict[str, Any]) -> dict[str, Any]:
@@ -174,7 +201,10 @@ def _annotations(
     def predict(seed: int, variables: Mapping[str, Any]) -> dict[str, Any]:
         values = {name: value for name, value in variables.items() if name in latent}
         predictive = Predictive(
-            handlers.uncondition(model), values, return_sites=list(observed), parallel=True
+            _as_many(handlers.uncondition(model), observed),
+            values,
+            return_sites=list(observed),
+            parallel=True,
         )
         return dict(predictive(jax.random.key(seed), *args, **kwargs))
 
@@ -183,4 +213,24 @@ def _annotations(
         observed=observed,
         log_likelihood=log_likelihood if observed else None,
         predict=predict if observed else None,
+        predicted=None,  # one program predicts all at once
     )
+
+
+def _as_many(model: Callable[..., Any], observed: Mapping[str, np.ndarray]) -> Callable[..., Any]:
+    """The model, with as many new data as there are observed ones.
+
+    Without a plate around it, `sample("y", Normal(μ, 1), obs=y)` would predict a single number.
+    """
+    from numpyro.primitives import Messenger
+
+    class AsMany(Messenger):
+        def process_message(self, msg: Any) -> None:
+            if msg["type"] != "sample" or msg["name"] not in observed or msg["value"] is not None:
+                return
+            shape, distribution = observed[msg["name"]].shape, msg["fn"]
+            if tuple(distribution.shape()) != shape:
+                batch = shape[: len(shape) - distribution.event_dim]
+                msg["fn"] = distribution.expand(batch)
+
+    return AsMany(model)

@@ -5,6 +5,7 @@ log Jacobians of their transforms. So its integral is the evidence.
 """
 
 import contextlib
+import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from salmc import checks
 from salmc.annotations import Annotations
 from salmc.errors import TargetError
+from salmc.models import pytensor_functions
 from salmc.models.common import (
     PRIOR_DRAWS,
     coordinate_names,
@@ -49,12 +51,7 @@ def from_pymc(model: Any) -> Target:
     if not isinstance(model, pymc.Model):
         checks.fail("model", "a PyMC model", model)
     name = model.name or "pymc"
-    discrete = [variable.name for variable in model.discrete_value_vars]
-    if discrete:
-        raise TargetError(
-            f"The model `{name}` has discrete variables, {', '.join(discrete)}, and salmc samples "
-            "continuous ones. Sum them out, such as by pymc_extras.marginalize or pm.Mixture."
-        )
+    _check(model, name)
     initial = model.initial_point()
     unconstrained = {variable.name: initial[variable.name] for variable in model.value_vars}
     # τ, and not τ_log__, which is PyMC's own affair.
@@ -83,6 +80,23 @@ def from_pymc(model: Any) -> Target:
     )
 
 
+def _check(model: Any, name: str) -> None:
+    discrete = [variable.name for variable in model.discrete_value_vars]
+    if not discrete:
+        return
+    # Of missing counts PyMC makes variables, which nobody wrote and a mixture does not sum out.
+    missing = all(variable.endswith("_unobserved") for variable in discrete)
+    raise TargetError(
+        f"The model `{name}` has discrete variables, {', '.join(discrete)}, and salmc samples "
+        "continuous ones. "
+        + (
+            "They stand for data that are missing: leave those out of `observed`."
+            if missing
+            else "Sum them out, such as by pymc_extras.marginalize or pm.Mixture."
+        )
+    )
+
+
 class _Translation:
     """PyTensor graphs over the value variables as JAX functions of one vector."""
 
@@ -90,14 +104,16 @@ class _Translation:
         self._model, self._name, self._order, self._unravel = model, name, order, unravel
 
     def __call__(self, outputs: Callable[[], list[Any]]) -> Callable[[Point], list[Any]]:
-        with _own_precision():
+        with _own_precision(), pytensor_functions.translated():
             try:
                 from pymc.sampling.jax import get_jaxified_graph
 
                 graph = get_jaxified_graph(inputs=self._model.value_vars, outputs=outputs())
             except Exception as error:
                 raise TargetError(
-                    f"PyTensor cannot turn the model `{self._name}` into JAX: {reason(error)}"
+                    f"PyTensor cannot turn the model `{self._name}` into JAX: {reason(error)} "
+                    "Write that part with functions that it can, or give the density to "
+                    "salmc.Target.from_numpy."
                 ) from error
 
         def function(x: Point) -> list[Any]:
@@ -121,6 +137,20 @@ def _own_precision() -> Iterator[None]:
         jax.config.update("jax_enable_x64", before)
 
 
+@contextlib.contextmanager
+def _without_a_word() -> Iterator[None]:
+    """PyMC tells of each prediction what it samples, and that potentials count for nothing."""
+    logger = logging.getLogger("pymc.sampling.forward")
+    before = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*[Pp]otentials")
+            yield
+    finally:
+        logger.setLevel(before)
+
+
 def _prior(model: Any, order: list[str]) -> np.ndarray | None:
     """Unconstrained draws of the prior; None where there are none, as of a flat one."""
     from pymc.initial_point import make_initial_point_fn
@@ -137,7 +167,6 @@ def _prior(model: Any, order: list[str]) -> np.ndarray | None:
 
 def _annotations(model: Any, translate: _Translation) -> Annotations:
     from pymc.backends.arviz import find_constants, find_observations
-    from pymc.model.transform.optimization import freeze_dims_and_data
 
     observed = find_observations(model)
     likelihood = None
@@ -149,9 +178,7 @@ def _annotations(model: Any, translate: _Translation) -> Annotations:
         def likelihood(x: Point) -> dict[str, Any]:
             return dict(zip(names, parts(x), strict=True))
 
-    # With data and lengths of axes that could change, PyMC would draw whatever depends on them
-    # anew, from the prior.
-    frozen = freeze_dims_and_data(model)
+    frozen = _frozen(model)
 
     def predict(seed: int, variables: Mapping[str, Any]) -> dict[str, Any]:
         return _predict(frozen, seed, variables, list(observed))
@@ -167,6 +194,22 @@ def _annotations(model: Any, translate: _Translation) -> Annotations:
     )
 
 
+def _frozen(model: Any) -> Any:
+    """The model with all data and lengths of axes as they are.
+
+    Where they could change, PyMC would draw whatever depends on them anew, from the prior.
+    """
+    from pymc.model.transform.optimization import freeze_dims_and_data
+
+    # PyMC refuses to copy a model with an `initval`, which predictions have no use for.
+    values = model.rvs_to_initial_values
+    try:
+        model.rvs_to_initial_values = dict.fromkeys(values)
+        return freeze_dims_and_data(model)
+    finally:
+        model.rvs_to_initial_values = values
+
+
 def _predict(
     model: Any, seed: int, variables: Mapping[str, Any], sites: list[str]
 ) -> dict[str, Any]:
@@ -180,7 +223,7 @@ def _predict(
         for name, value in variables.items()
         if name in free
     }
-    with model:
+    with model, _without_a_word():
         found = pymc.sample_posterior_predictive(
             xarray.Dataset(points),
             var_names=sites,

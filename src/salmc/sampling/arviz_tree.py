@@ -4,7 +4,8 @@
 For chains that is every chain without its burn-in (which is in `warmup_posterior`); for particles
 it is the last cloud, as one chain of that many draws, since the way of a particle to its place is
 not a sample. A model that knows its data adds `observed_data`, `constant_data`, `log_likelihood`
-of each datum at each draw, and `posterior_predictive`: new data at some of the draws.
+of each datum at each draw, and `posterior_predictive`: new data at the draws, or at some of
+them where each takes long.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,9 @@ from salmc.sampling.variables import fitting, named_leaves
 if TYPE_CHECKING:
     import xarray
 
-MOST_LIKELIHOODS = 2**26
-"""Numbers in `log_likelihood`, at most: 256 MB. Beyond, the group is left out, and says so."""
-
-PREDICTED_DRAWS = 1000
-"""Draws at which new data are predicted, at most."""
+MOST_NUMBERS = 2**26
+"""In a group, at most: 256 MB. Beyond, `log_likelihood` is left out, and says so; new data are
+predicted at fewer draws."""
 
 _BATCH = 1024
 _DATA_GROUPS = ("observed_data", "constant_data", "log_likelihood", "posterior_predictive")
@@ -135,10 +134,10 @@ def _data_groups(
     chains, count = next(iter(posterior.values())).shape[:2]
     data = sum(int(np.size(value)) for value in notes.observed.values())
     if notes.log_likelihood is not None and data:
-        if chains * count * data > MOST_LIKELIHOODS:
+        if chains * count * data > MOST_NUMBERS:
             left_out.append(
                 f"log_likelihood: {chains * count} draws × {data} data are more than "
-                f"{MOST_LIKELIHOODS} numbers. Draw fewer for it."
+                f"{MOST_NUMBERS} numbers. Draw fewer for it."
             )
         else:
             flat = draws.sample()
@@ -147,7 +146,9 @@ def _data_groups(
                 name: value.reshape(chains, count, *value.shape[1:])
                 for name, value in found.items()
             }
-    every = max(1, -(-chains * count // PREDICTED_DRAWS))
+    most = max(MOST_NUMBERS // max(data, 1), 1)
+    most = most if notes.predicted is None else min(most, notes.predicted)
+    every = max(1, -(-chains * count // most))
     steps = np.arange(0, count, every)
     if notes.predict is not None:
         chosen = {

@@ -36,6 +36,9 @@ _FEW_EFFECTIVE, _DOUBTED = 0.05, 1.5
 """Where so few of the samples count, the heaviest of all may not be among them: the error that they
 show is taken for larger."""
 
+_MOST_ROUNDED = 0.1
+"""Widths by which rounding may move places that weigh a region."""
+
 
 class Region(NamedTuple):
     """An ellipsoid, and the mass in it."""
@@ -144,6 +147,17 @@ def _coupled(bends: Float[np.ndarray, "dim dim"], width: np.ndarray) -> np.ndarr
     return width[:, None] * axes * np.minimum(spread, 3.0 * np.sqrt(dim))
 
 
+def _resolved(density: HostDensity, places: Cloud, factor: np.ndarray) -> bool:
+    """Whether rounding moves places by little, in widths of the ellipsoid.
+
+    In the neck of a centred funnel all effects become equal to the last digit, where p grows
+    without bound, and next to nothing lies around it: the numbers in between are lacking.
+    """
+    moved = places.astype(density.precision).astype(np.float64) - places
+    widths = np.linalg.lstsq(factor, moved.T, rcond=None)[0]
+    return bool(np.sqrt(np.mean(np.sum(widths**2, axis=0) / len(factor))) < _MOST_ROUNDED)
+
+
 def region(
     density: HostDensity,
     centre: Float[np.ndarray, " dim"],
@@ -156,6 +170,8 @@ def region(
     noise = generator.normal(size=(density.share_of(samples, 200), dim))
     inside = np.sum(noise**2, axis=1) <= _radius_squared(dim)
     places = centre + noise[inside] @ factor.T
+    if not _resolved(density, places, factor):
+        return Region(centre, factor, -np.inf, np.inf)
     values = density.values(places)
     log_weights = values + 0.5 * np.sum(noise[inside] ** 2, axis=1)
     log_weights += 0.5 * dim * np.log(2.0 * np.pi) + np.linalg.slogdet(factor)[1]

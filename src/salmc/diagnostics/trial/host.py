@@ -154,6 +154,10 @@ class HostDensity:
 class DoubleDensity(HostDensity):
     """The same density in double precision, in a process that computes in single."""
 
+    @property
+    def precision(self) -> np.dtype:
+        return np.dtype(np.float64)
+
     def _in_batches(self, program: Any, points: Cloud, sizes: tuple[int, ...]) -> np.ndarray:
         with jax.enable_x64(True):
             return super()._in_batches(program, points, sizes)

@@ -33,8 +33,13 @@ as far out as from draws, as the target may lie there: towards it a density grow
 
 _RAYS, _LINES, _FEW = 64, 12, 6
 _RAY_SHARE, _LINE_SHARE = 0.1, 0.5
-_HARMLESS = -100.0
-"""Log of the mass at a distance, beside the draws' own, below which a floor is let pass."""
+_HARMLESS = -60.0
+"""Log of the mass at a distance, beside the draws' own, below which a floor is let pass. The
+smallest number of single precision is e^−87, and a simplex of NumPyro's is cut there, far out in
+one of its coordinates: times the largest distance, e^−73, and p is some units higher there."""
+
+_ON_THE_WAY, _FALLEN = 24, 10.0
+"""Places on the way to one where log p is +∞, and how far below the draws it has fallen there."""
 
 
 class Tails(NamedTuple):
@@ -172,9 +177,10 @@ def _falls(
     falls, grows = np.full(n, -np.inf), np.zeros(n, bool)
     for i, row in enumerate(values):
         known = np.flatnonzero(~np.isnan(row) & (row != np.inf))
-        overflow = np.any(row == np.inf)
-        if overflow:
-            falls[i], grows[i] = np.inf, True
+        if np.any(row == np.inf):
+            distance = _DISTANCES[np.argmax(row == np.inf)]
+            if _grows_until(density, starts[i], steps[i], float(distance), level):
+                falls[i], grows[i] = np.inf, True
             continue
         if len(known) < 2 or known[-1] - known[-2] != 1:
             continue
@@ -184,3 +190,21 @@ def _falls(
             falls[i] = (last - before) / np.log(10.0)
             grows[i] = last > before + 1.0 and last > level + 10.0
     return falls, grows
+
+
+def _grows_until(
+    density: HostDensity, start: Numbers, step: Numbers, distance: float, level: float
+) -> bool:
+    """Whether log p grows on the way to a place where it is +∞.
+
+    A formula that divides by what is rounded to zero, as correlations of far too different scales
+    have it, is +∞ where p has fallen all the way. No p that grows beyond numbers does that: right
+    before, it is large.
+    """
+    distances = np.geomspace(0.1, distance, _ON_THE_WAY)
+    row = density.raw(start + distances[:, None] * step)
+    before = row[: np.argmax(row == np.inf)] if np.any(row == np.inf) else row
+    before = before[~np.isnan(before)]
+    if len(before) < 2:
+        return True
+    return bool(before[-1] > before[-2] or before[-1] > level - _FALLEN)

@@ -168,3 +168,18 @@ def test_defaults_follow_the_dimension():
 def test_bad_arguments(bad):
     with pytest.raises(salmc.ArgumentError, match=next(iter(bad))):
         NICEKernel(jax.random.key(0), 2, **bad)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_turned_it_is_a_quarter_turn(depth):
+    kernel = NICEKernel(jax.random.key(0), 3, velocity_dim=5, width=32, depth=depth).turned()
+    x, v = _points(50, 3), _points(50, 5, 2)
+    new, after = forward(kernel, x, v)
+    np.testing.assert_allclose(new, v[:, :3], atol=1e-5)
+    np.testing.assert_allclose(after[:, :3], -x, atol=1e-5)
+    np.testing.assert_allclose(after[:, 3:], v[:, 3:], atol=1e-5)
+
+
+def test_too_narrow_to_be_turned():
+    kernel = NICEKernel(jax.random.key(0), 3, width=5)
+    assert kernel.turned() is kernel

@@ -143,6 +143,13 @@ class AbstractKernel(eqx.Module):
         """The kernel with the components of its noise in given places, `places` at most."""
         raise NotImplementedError(f"The noise of the kernel {self.name} is one cloud.")
 
+    def turned(self) -> "AbstractKernel":
+        """A kernel on (x, v) with first weights that make it a quarter turn, (v, −x).
+
+        The kernel as it is where there are none.
+        """
+        return self
+
     def push(
         self, points: Points, noise: Noise
     ) -> tuple[Points, Float[Array, "n velocity_dim"] | None]:

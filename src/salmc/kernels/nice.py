@@ -27,6 +27,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from salmc import checks
 from salmc.kernels.base import AbstractKernel, Noise, Proposal
 from salmc.kernels.layers import Network, network, numpy_generator
+from salmc.kernels.quarter_turn import linear
 from salmc.target import Points
 
 Velocities = Float[Array, "n velocity_dim"]
@@ -124,6 +125,17 @@ class NICEKernel(AbstractKernel):
     @classmethod
     def from_description(cls, description: dict[str, Any]) -> "NICEKernel":
         return cls(jax.random.key(0), **description)
+
+    def turned(self) -> "NICEKernel":
+        if self.velocity_dim < self.dim or self.width < 2 * self.dim:
+            return self
+        turn, velocity_networks = np.eye(self.dim), self.velocity_networks
+        for which in range(2):
+            velocity_networks = linear(velocity_networks, -turn, which)
+        networks = (velocity_networks, linear(self.position_network, turn))
+        return eqx.tree_at(
+            lambda kernel: (kernel.velocity_networks, kernel.position_network), self, networks
+        )
 
     def forward(self, points: Points, velocities: Velocities) -> tuple[Points, Velocities]:
         """f(x, v) for n pairs."""

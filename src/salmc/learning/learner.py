@@ -252,6 +252,7 @@ def learning_settings(
             refresh=0.0,
             mixture_components=0,
             pool_move="exact",
+            **({"energy": 0.0} if settings.sees_pairs else {}),
         )
     if settings.sees_pairs and kernel.training != "velocities":
         raise ArgumentError(

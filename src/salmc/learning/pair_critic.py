@@ -10,6 +10,9 @@ in which D is large on fakes, as in the authors' code; the kernel minimises E D(
 Reference: Gulrajani et al., "Improved training of Wasserstein GANs", 2017.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -50,7 +53,11 @@ class PairCritic(eqx.Module):
 
 
 def wasserstein_critic_loss(
-    critic: PairCritic, real: Pairs, fake: Pairs, mixing: Float[Array, " some"], weight: float
+    critic: Callable[[Pairs], Any],
+    real: Pairs,
+    fake: Pairs,
+    mixing: Float[Array, " some"],
+    weight: float,
 ) -> Scalar:
     """What the critic minimises.
 

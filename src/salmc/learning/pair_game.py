@@ -12,7 +12,10 @@ pool (`pair_critic`), `critic_steps` times; then the kernel takes one step on
     E D(pairs) + velocity · E ½ |v'|² / dim v
 
 where v' is the velocity that comes out of the last step: f keeps volume, so that with x' ~ p and
-v' ~ N(0, I) every proposal would be accepted.
+v' ~ N(0, I) every proposal would be accepted. Where values of log p are given, an energy e is
+learned from them beside the critic (`energy`), and the second term is
+
+    energy · E [e(x') + ½ |v'|²]
 
 Steps beyond m are computed and not taken, so that one program serves all.
 
@@ -28,6 +31,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.noise import normal
+from salmc.learning.energy import CriticAndEnergy, Evaluated, energy_loss
 from salmc.learning.method import (
     AbstractMethod,
     TrainingState,
@@ -84,7 +88,11 @@ def starts(kernel: AbstractKernel, settings: Settings, pool: Points, key: PRNGKe
 
 
 def play(
-    method: AbstractMethod, state: TrainingState, rate: Scalar, keys: Key[Array, " 3"]
+    method: AbstractMethod,
+    state: TrainingState,
+    rate: Scalar,
+    keys: Key[Array, " 3"],
+    evaluated: Evaluated | None = None,
 ) -> tuple[TrainingState, dict[str, Scalar], Bool[Array, ""]]:
     """Updates of the critic, then one of the kernel.
 
@@ -93,6 +101,7 @@ def play(
         state: with a pool as its memory, which is whitened.
         rate: of learning.
         keys: three of them.
+        evaluated: points whose energies are known; the critic is a `CriticAndEnergy` then.
 
     Returns:
         The state, figures by name, and whether the update of the kernel was finite.
@@ -100,7 +109,7 @@ def play(
     kernel = method.kernel_with(state.weights)
     begin = starts(kernel, method.settings, state.memory.points, keys[0])
     seen = jax.tree.map(lambda leaf: leaf[:-1], begin)
-    state, critic_loss = train_critic(method, state, kernel, seen, rate, keys[1])
+    state, critic_loss = train_critic(method, state, kernel, seen, rate, keys[1], evaluated)
     state, figures, fine = train_kernel(
         method, state, begin.points[-1], begin.leaps[-1], rate, keys[2]
     )
@@ -114,8 +123,9 @@ def train_critic(
     starts: Starts,
     rate: Scalar,
     key: PRNGKeyArray,
+    evaluated: Evaluated | None = None,
 ) -> tuple[TrainingState, Scalar]:
-    """One update for each round of `starts`."""
+    """One update for each round of `starts`; of the energy as well, where there is one."""
     settings, pool = method.settings, state.memory.points
     leap_key, real_key, mix_key = jax.random.split(key, 3)
     rounds, count, dim = starts.points.shape
@@ -131,11 +141,14 @@ def train_critic(
     ) -> tuple[tuple[Weights, Any], Scalar]:
         weights, memory = carry
 
-        def loss_of(weights: Weights) -> Scalar:
+        def loss_of(weights: Weights) -> tuple[Scalar, Scalar]:
             critic = method.critic_with(weights)
-            return wasserstein_critic_loss(critic, *given, weight=settings.penalty)
+            loss = wasserstein_critic_loss(critic, *given, weight=settings.penalty)
+            # They share no weights, and Adam has a scale for each: the sum needs no factor.
+            both = loss if evaluated is None else loss + energy_loss(critic.energy, evaluated)
+            return both, loss
 
-        loss, gradient = jax.value_and_grad(loss_of)(weights)
+        (_, loss), gradient = jax.value_and_grad(loss_of, has_aux=True)(weights)
         weights, memory, _ = descend(settings, weights, memory, loss, gradient, rate)
         return (weights, memory), loss
 
@@ -159,12 +172,17 @@ def train_kernel(
         The state, the loss and its terms, and whether the update was finite.
     """
     settings, critic = method.settings, method.critic_with(state.critic)
+    has_energy = isinstance(method.critic, CriticAndEnergy)
 
     def loss_of(weights: Weights) -> tuple[Scalar, dict[str, Scalar]]:
         new, velocities = leap(method.kernel_with(weights), key, points, count, settings.leap)
         pairs = jnp.concatenate([new, points], axis=1)
         terms = {"adversarial": jnp.mean(critic(pairs)), "velocity": 0.5 * jnp.mean(velocities**2)}
-        return terms["adversarial"] + settings.velocity * terms["velocity"], terms
+        if not has_energy:
+            return terms["adversarial"] + settings.velocity * terms["velocity"], terms
+        terms["energy"] = jnp.mean(critic.energy(new))
+        total = terms["energy"] + velocities.shape[1] * terms["velocity"]
+        return terms["adversarial"] + settings.energy * total, terms
 
     (loss, terms), gradient = jax.value_and_grad(loss_of, has_aux=True)(state.weights)
     weights, memory, fine = descend(

@@ -89,8 +89,12 @@ def sal_mc(
     learner = Learner("sal-mc", seed, checkpoint, resume, progress, effective)
     made = find_kernel(kernel, target.dim, learner.key(0))
     chosen = learning_settings(settings, made, has_target=True)
+    if chosen.sees_pairs and isinstance(kernel, str):
+        # The pool will be whitened, of which a quarter turn makes independent proposals.
+        made = made.turned()
     filler = find_mover(target, mover)
     judge = find_critic(critic, chosen, target.dim, learner.key(1))
+    judge = with_energy(judge, chosen, target.dim, learner.key(6))
     moves_all = chosen.pool_move == "mover"
     steps = filler if moves_all and isinstance(filler, AbstractMover) else None
     if moves_all and steps is None:
@@ -123,6 +127,15 @@ def find_critic(
     from salmc.learning.pair_critic import PairCritic
 
     return PairCritic(key, dim)
+
+
+def with_energy(critic: eqx.Module | None, settings: Any, dim: int, key: PRNGKeyArray) -> Any:
+    """The critic, beside which an energy is learned where the settings say so."""
+    if not settings.sees_pairs or settings.energy == 0.0:
+        return critic
+    from salmc.learning.energy import CriticAndEnergy, Energy
+
+    return CriticAndEnergy(critic, Energy(key, dim))
 
 
 def begin(

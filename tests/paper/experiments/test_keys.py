@@ -33,7 +33,7 @@ TRAINED = {
     "table1": {
         ("train", "SAL-MC, MLP on ring, seed 0"): "ring-sal-mc-mlp-seed0-3e9906daae",
         ("train", "SAL-MC, flow on ring, seed 0"): "ring-sal-mc-flow-seed0-11b16c598b",
-        ("train", "SAL-MC, NICE on ring, seed 0"): "ring-sal-mc-nice-seed0-95d326f2f1",
+        ("train", "SAL-MC, NICE on ring, seed 0"): "ring-sal-mc-nice-seed0-b1dc0c92cc",
         ("train", "A-NICE-MC on ring, seed 0"): "ring-a-nice-mc-nice-seed0-569b422792",
         ("race", "race on ring"): "ring-chains32-draws2000-5d57c41660",
     },

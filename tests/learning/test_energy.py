@@ -75,7 +75,7 @@ def test_energy_and_velocity_together_are_least_where_all_is_accepted(normal, wi
     """
     target, pool = normal
     settings = default_settings("nice", 2).replace(
-        steps=4, pool_size=512, chunk=4, learning_rate=1e-2, energy=0.15 if with_energy else 0.0
+        steps=4, pool_size=512, chunk=4, learning_rate=1e-2, energy=0.2 if with_energy else 0.0
     )
     options = {"settings": settings, "critic": Indifferent(jnp.zeros(())), "pool": pool}
     for start in (0.4, -0.4):

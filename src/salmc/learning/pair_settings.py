@@ -51,7 +51,7 @@ class PairSettings(LearningSettings):
     mixture_components: int = 0
     approach: int = 5
     leap: int = 2
-    energy: float = 0.15
+    energy: float = 0.2
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,7 +6,7 @@ import pytest
 
 from salmc.kernels import MLPKernel
 from salmc.learning import default_settings, sal_mc
-from salmc.learning.places import fit_places
+from salmc.learning.places import Places, fit_places, refined
 from salmc.targets import Mog6
 
 WEIGHTS = np.array([0.5, 0.3, 0.2])
@@ -61,3 +61,27 @@ def test_the_generator_has_no_draw_between_modes_from_its_first_step_on(given_po
     labels = target.component(jax.numpy.asarray(flat))
     shares = np.bincount(np.asarray(labels), minlength=6) / len(flat)
     np.testing.assert_allclose(shares, 1 / 6, atol=0.04)
+
+
+def test_the_density_corrects_the_components():
+    """Two modes, of which a pool gave weights, means and widths that are off by some hundredths.
+
+    Of 32,768 particles, weights err by 0.0028 and means by 0.0078 of a width. Here it is a part of
+    that, as p/q varies by 0.1: weights to 0.001, means to 0.004 and widths to 0.005 of a width.
+    """
+    means, factor = np.array([[-1.0, 0.0], [1.0, 0.0]]), 0.1 * np.eye(2)
+    shapes = np.stack([1.02 * factor, 0.98 * factor])
+    places = Places(np.array([0.47, 0.53]), means + 0.003, shapes)
+
+    def log_density(points):
+        apart = points[:, None] - means
+        return jax.nn.logsumexp(-50.0 * jax.numpy.sum(apart**2, axis=2), axis=1)
+
+    found = refined(places, log_density, np.random.default_rng(0))
+    np.testing.assert_allclose(found.weights, 0.5, atol=0.001)
+    np.testing.assert_allclose(found.means, means, atol=0.0004)
+    widths = np.sqrt(np.sum(found.factors**2, axis=2))
+    np.testing.assert_allclose(widths, 0.1, atol=0.0005)
+    # Of a density that is nothing like them p/q says nothing.
+    shifted = refined(places, lambda points: log_density(points + 0.3), np.random.default_rng(0))
+    np.testing.assert_array_equal(shifted.means, places.means)

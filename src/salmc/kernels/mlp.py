@@ -31,7 +31,7 @@ from salmc.kernels.picked import PickedNoise
 from salmc.programs import on_device
 from salmc.target import Point, Points
 
-_LAST_GAIN, _LAST_GAIN_PLACED = 0.1, 0.01
+_LAST_GAIN, _LAST_GAIN_PLACED = 0.1, 0.001
 """Of the network's last layer: small enough to start near N(0, I), or where the pool has placed the
 components, and not zero, which would stop the gradients of all layers before it."""
 

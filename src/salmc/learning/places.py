@@ -5,7 +5,7 @@
 Exact moves give the pool several times over, as one of it errs by 1/√n. How many Gaussians there
 are is decided by the likelihood of points that were left out. Expectation-maximisation ends in what
 its beginning leads to, such as one Gaussian over two modes, with draws between them: of several
-beginnings the likeliest end is kept.
+beginnings the likeliest end is kept. In the end the density itself corrects them (`refined`).
 """
 
 import dataclasses
@@ -18,7 +18,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from salmc.kernels.layers import numpy_generator
 from salmc.learning.engine import traced
 from salmc.learning.method import TrainingState, flat_weights
-from salmc.programs import compiled
+from salmc.learning.particles import LogDensity
+from salmc.programs import compiled, on_device
 
 _CLOUDS, _SWEEPS = 4, 12
 """How often the pool is looked at, and how often each particle is moved in between."""
@@ -34,6 +35,12 @@ _FEWEST_EACH = 3
 
 _LEAST_VARIANCE = 1e-5
 """Of a component in any direction; the points have variance 1."""
+
+_REFINEMENTS, _REFINING, _FEWEST_REFINING = 3, 32_768, 256
+"""Steps on the density, and draws in each of them: in all, and of each component at least."""
+
+_NEAR_CONSTANT = 0.7
+"""Effective share of those draws, by the weights p/q, below which they are not believed."""
 
 Cloud = Float[np.ndarray, "n dim"]
 
@@ -64,7 +71,10 @@ def placed(method: Any, state: TrainingState, key: PRNGKeyArray) -> TrainingStat
         for i in range(1, _CLOUDS):
             state = _moved(traced(method), state, jax.random.fold_in(key, i))
             clouds.append(np.asarray(state.memory.points, dtype=np.float64))
-    places = fit_places(clouds, method.kernel.places, numpy_generator(key))
+    generator = numpy_generator(key)
+    places = fit_places(clouds, method.kernel.places, generator)
+    if moves and len(places.weights) > 1:
+        places = refined(places, method.log_density, generator)
     weights = flat_weights(method.kernel.placed_at(*places))
     return dataclasses.replace(state, weights=weights, average=weights, best=weights)
 
@@ -111,6 +121,54 @@ def fit_places(clouds: list[Cloud], most: int, generator: np.random.Generator) -
     tries = _TRIES if best > 1 else 1
     ends = [_expect_maximise(known, _begin(known, best, generator)) for _ in range(tries)]
     return _expect_maximise(points, max(ends, key=lambda end: end[1])[0])[0]
+
+
+def refined(places: Places, log_density: LogDensity, generator: np.random.Generator) -> Places:
+    """The places after steps of expectation-maximisation on the density instead of particles.
+
+        E_p[r_k f] = E_q[r_k f] + E_q[(p/q − 1) r_k f],   f = 1, x, x xᵀ,   r_k = w_k N_k / q
+
+    The first part is known: w_k, w_k m_k and w_k (C_k + m_k m_kᵀ). Only the second is a mean over
+    draws, of which p/q − 1 is near 0: it errs far less than n particles, by 1/√n, which tests of
+    more draws find. Where p/q is far from constant, or a shape is lost, the places stay.
+    """
+    for _ in range(_REFINEMENTS):
+        better = _refined(places, log_density, generator)
+        if better is None:
+            break
+        places = better
+    return places
+
+
+def _refined(
+    places: Places, log_density: LogDensity, generator: np.random.Generator
+) -> Places | None:
+    weights, means, factors = places
+    count, dim = means.shape
+    each = max(_REFINING // count, _FEWEST_REFINING)
+    noise = generator.standard_normal((count, each, dim))
+    points = (means[:, None] + np.einsum("kij,knj->kni", factors, noise)).reshape(-1, dim)
+    shares, log_q = _shares(places, points)
+    log_ratio = np.asarray(log_density(on_device(points)), dtype=np.float64) - log_q
+    if np.any(np.isnan(log_ratio)) or np.max(log_ratio) == -np.inf:
+        return None
+    # As many draws of each component, which count by its weight.
+    strata = np.repeat(weights, each) / each
+    ratio = np.exp(log_ratio - np.max(log_ratio))
+    if np.sum(strata * ratio) ** 2 < _NEAR_CONSTANT * np.sum(strata * ratio**2):
+        return None
+    excess = shares * (strata * (ratio / np.sum(strata * ratio) - 1.0))
+    totals = weights + np.sum(excess, axis=1)
+    if np.min(totals) <= 0.0:
+        return None
+    new = (weights[:, None] * means + excess @ points) / totals[:, None]
+    squares = factors @ factors.transpose(0, 2, 1) + means[:, :, None] * means[:, None]
+    squares = weights[:, None, None] * squares + np.stack([(points.T * e) @ points for e in excess])
+    covariances = squares / totals[:, None, None] - new[:, :, None] * new[:, None]
+    try:
+        return Places(totals / np.sum(totals), new, np.linalg.cholesky(covariances))
+    except np.linalg.LinAlgError:
+        return None
 
 
 def _expect_maximise(points: Cloud, places: Places) -> tuple[Places, float]:

@@ -266,8 +266,9 @@ def default_settings(
         settings = LearningSettings(decorrelation=0.3, refresh=float(exact), exact_refresh=exact)
         if not kernel.placed or not (isinstance(kernel, type) or kernel.places):
             return settings
-        # It begins at the pool: larger steps and smaller batches would undo some of that.
-        few = {"steps": 1500, "learning_rate": 2e-4, "batch": 512}
+        # It begins at the pool, where tests against the density find nothing: the noise of
+        # adversarial steps, if they are larger or more, is what they find then.
+        few = {"steps": 500, "learning_rate": 2e-5, "batch": 512}
         return settings.replace(**few if dim <= _FEW_DIMENSIONS else {"learning_rate": 5e-4})
     return LearningSettings(
         adversarial=0.0,

@@ -31,11 +31,11 @@ PLAIN = {
 
 TRAINED = {
     "table1": {
-        ("train", "SAL-MC, MLP on ring, seed 0"): "ring-sal-mc-mlp-seed0-3e9906daae",
+        ("train", "SAL-MC, MLP on ring, seed 0"): "ring-sal-mc-mlp-seed0-9c956937e3",
         ("train", "SAL-MC, flow on ring, seed 0"): "ring-sal-mc-flow-seed0-11b16c598b",
         ("train", "SAL-MC, NICE on ring, seed 0"): "ring-sal-mc-nice-seed0-e8801e653a",
         ("train", "A-NICE-MC on ring, seed 0"): "ring-a-nice-mc-nice-seed0-569b422792",
-        ("race", "race on ring"): "ring-chains32-draws2000-5d57c41660",
+        ("race", "race on ring"): "ring-chains32-draws2000-6ee5f762a8",
     },
     "table2": {
         ("train", "SAL-MC, MLP on heart, seed 0"): "heart-sal-mc-mlp-seed0-1fbb7e88df",
@@ -49,10 +49,10 @@ TRAINED = {
         (
             "six-modes",
             "SAL-MC, MLP on Mog6 from N(0, I)",
-        ): "sal-mc-mlp-metropolisfalse-chains32-draws2000-7e43c0de15",
+        ): "sal-mc-mlp-metropolisfalse-chains32-draws2000-9083f08fb5",
     },
     "ring-chains": {
-        ("ring-chains", "SAL-MC, MLP, one chain against many, 20 runs"): "mlp-runs20-cdf4eb97c7"
+        ("ring-chains", "SAL-MC, MLP, one chain against many, 20 runs"): "mlp-runs20-a2875ecac8"
     },
     "german-epochs": {
         (

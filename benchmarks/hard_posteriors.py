@@ -30,6 +30,8 @@ class Case(NamedTuple):
     target: Callable[[], salmc.Target]
     figures: Callable[[np.ndarray], dict[str, float]]
     truth: dict[str, tuple[float, float]]
+    draws: int = 2000
+    """Of each of 32 chains."""
 
 
 def switching(data: np.ndarray, components: int) -> Callable[[jax.Array], jax.Array]:
@@ -175,8 +177,9 @@ CASES = {
     "centred-schools": Case(
         lambda: salmc.Target(centred_schools, 10, name="centred-schools"), _log_scale, _LOG_TAU
     ),
+    # Of 40,000 exact draws the 99 % quantile has an error of 3 %: one in twenty would be "wrong".
     "cauchy5": Case(
-        lambda: salmc.Target(student(1.0), 5, name="cauchy5"), _tails, _student_truth(1.0)
+        lambda: salmc.Target(student(1.0), 5, name="cauchy5"), _tails, _student_truth(1.0), 8000
     ),
     "t3": Case(lambda: salmc.Target(student(3.0), 5, name="t3"), _tails, _student_truth(3.0)),
     "box-bounds": Case(
@@ -211,7 +214,7 @@ def _run(context: Context) -> dict[str, Any]:
     began = time.perf_counter()
     sampler = salmc.fit(case.target(), seed=seed, progress=False)
     fitted = time.perf_counter() - began
-    draws = sampler.sample(seed=seed, progress=False)
+    draws = sampler.sample(draws=case.draws, seed=seed, progress=False)
     not_interrupted(draws.warnings)
     found = case.figures(draws.positions.reshape(-1, draws.dim))
     summary = draws.summary()

@@ -7,7 +7,7 @@ al_mc             adversarial learning, from given samples
 a_nice_mc         the rival: a volume-preserving kernel, learned adversarially on pairs
 self_adversarial  one step: Algorithm 1 of the paper, top to bottom
 self_paired       the same for kernels on (x, v), with the game on pairs of `pair_game`
-energy            log p learned from its values, for these kernels
+learned_energy    log p learned from its values, for these kernels
 objective         what the kernel is trained on, term by term
 engine            many steps of any method: chunks, rollback, early stop, checkpoints
 review            whether the pool that was learned from can be trusted

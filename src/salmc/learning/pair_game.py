@@ -13,7 +13,7 @@ pool (`pair_critic`), `critic_steps` times; then the kernel takes one step on
 
 where v' is the velocity that comes out of the last step: f keeps volume, so that with x' ~ p and
 v' ~ N(0, I) every proposal would be accepted. Where values of log p are given, an energy e is
-learned from them beside the critic (`energy`), and the second term is
+learned from them beside the critic (`learned_energy`), and the second term is
 
     energy · E [e(x') + ½ |v'|²]
 
@@ -31,7 +31,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.noise import normal
-from salmc.learning.energy import CriticAndEnergy, Evaluated, energy_loss
+from salmc.learning.learned_energy import CriticAndEnergy, Evaluated, energy_loss
 from salmc.learning.method import (
     AbstractMethod,
     TrainingState,

@@ -133,7 +133,7 @@ def with_energy(critic: eqx.Module | None, settings: Any, dim: int, key: PRNGKey
     """The critic, beside which an energy is learned where the settings say so."""
     if not settings.sees_pairs or settings.energy == 0.0:
         return critic
-    from salmc.learning.energy import CriticAndEnergy, Energy
+    from salmc.learning.learned_energy import CriticAndEnergy, Energy
 
     return CriticAndEnergy(critic, Energy(key, dim))
 

@@ -1,7 +1,7 @@
 """SAL-MC with kernels on (x, v): Algorithm 1 of the paper, with a critic that sees pairs.
 
     x_t ← AG-SVGD(x̃_{t−1})                     `SelfAdversarial.adjust`
-    proposals from x_t                          whose values of log p teach `energy`
+    proposals from x_t                          whose values of log p teach `learned_energy`
     for i = 1 … m: train the discriminator      `pair_game.play`: on pairs (x_t, x_t') of the pool
     train the generator                         and (x', x) of the kernel
     x̃_t: exact moves of the pool                by the kernel itself, with its averaged weights
@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from salmc.learning import pair_game, particles
-from salmc.learning.energy import CriticAndEnergy, evaluated
+from salmc.learning.learned_energy import CriticAndEnergy, evaluated
 from salmc.learning.method import StepResult, TrainingState, learning_rate
 from salmc.learning.self_adversarial import SelfAdversarial
 from salmc.metropolis import acceptance, mean_jump

@@ -13,7 +13,7 @@ from salmc.kernels import Whitening
 from salmc.kernels.base import AbstractKernel, Proposal
 from salmc.kernels.nice import velocity_correction
 from salmc.learning import al_mc, default_settings, sal_mc
-from salmc.learning.energy import Energy, Evaluated, energy_loss, evaluated
+from salmc.learning.learned_energy import Energy, Evaluated, energy_loss, evaluated
 from salmc.learning.particles import Proposals, Slice
 from salmc.learning.pool import Pool
 

@@ -30,7 +30,7 @@ class PairSettings(LearningSettings):
         approach: b, the most steps from noise to the first point of a pair; 0 where all pairs
             begin at the pool.
         leap: m, the most steps between the two points of a pair.
-        energy: weight of E[e(x') + ½|v'|²], with e learned from values of log p
+        energy: weight of E[e(x') + ½ v'·v'], with e learned from values of log p
             (`learned_energy`). It takes the place of `velocity`, which counts where it is 0 or only
             samples are known.
     """

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from salmc.diagnostics.summary import number
+from salmc.diagnostics.verdict import DOUBT
 
 
 class ShownTable(NamedTuple):
@@ -49,7 +50,8 @@ def target_name(settings: dict[str, Any]) -> str:
 def untold_warnings(settings: dict[str, Any], diagnostics: dict[str, Any]) -> list[str]:
     """Warnings of the run that its verdict does not repeat."""
     told = " ".join((diagnostics.get("verdict") or {}).get("sentences", []))
-    return [text for text in settings.get("warnings") or [] if text not in told]
+    # A doubt of training's stands there without the words that it begins with.
+    return [text for text in settings.get("warnings") or [] if text.removeprefix(DOUBT) not in told]
 
 
 def preparing_seconds(settings: dict[str, Any]) -> float:

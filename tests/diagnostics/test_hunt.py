@@ -168,3 +168,13 @@ def test_where_all_climbs_meet_there_is_nothing_to_weigh(monkeypatch):
     both = hunt(host(two, 3), points, Frame.of(points), ["a", "b", "c"])
     assert both.modes == 2
     assert not both.weighed
+
+
+def test_a_place_without_numbers_between_is_no_mode_that_climbs_agree_on(monkeypatch):
+    cannot = (float("nan"), float("inf"))
+    monkeypatch.setattr("salmc.diagnostics.hunt.search.draws_for_mass", lambda *rest: cannot)
+    monkeypatch.setattr("salmc.diagnostics.hunt.masses._resolved", lambda *rest: False)
+    points = np.random.default_rng(0).normal(size=(500, 3))
+    one = hunt(host(lambda x: -0.5 * jnp.sum(x**2), 3), points, Frame.of(points), ["a", "b", "c"])
+    assert one.modes == 1
+    assert not one.weighed

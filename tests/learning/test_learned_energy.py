@@ -1,61 +1,31 @@
 """The energy that is learned from values of log p, and what it does for kernels on (x, v)."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from velocity_kernels import VelocityKernel, normal_pool
 
 import salmc
-from salmc.kernels import Whitening
-from salmc.kernels.base import AbstractKernel, Proposal
-from salmc.kernels.nice import velocity_correction
 from salmc.learning import al_mc, default_settings, sal_mc
 from salmc.learning.learned_energy import Energy, Evaluated, energy_loss, evaluated
 from salmc.learning.particles import Proposals, Slice
-from salmc.learning.pool import Pool
 
 
-class StretchedTurn(AbstractKernel):
+class StretchedTurn(VelocityKernel):
     """(x', v') = (e^θ v, −e^−θ x): of volume 1 for every θ, and accepted on N(0, I) at θ = 0."""
-
-    stretch: jax.Array
-    dim: int = eqx.field(static=True)
 
     name = "stretched"
     explanation = "a turn of (x, v) with a stretch"
-    exact = True
-    volume_preserving = True
-    training = "velocities"
-
-    @property
-    def noise_dim(self) -> int:
-        return self.dim
 
     def push(self, points, noise):
-        return jnp.exp(self.stretch) * noise, -jnp.exp(-self.stretch) * points
-
-    def propose(self, points, noise):
-        # Its own inverse but for the sign of v, which N(0, I) does not see.
-        new, after = self.push(points, noise)
-        return Proposal(new, velocity_correction(noise, after))
-
-    def description(self) -> dict[str, Any]:
-        return {"dim": self.dim}
-
-    @classmethod
-    def from_description(cls, description):
-        return cls(jnp.zeros(()), **description)
+        return jnp.exp(self.weight) * noise, -jnp.exp(-self.weight) * points
 
 
 @pytest.fixture(scope="module")
 def normal():
-    target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=2)
-    points = jax.random.normal(jax.random.key(7), (512, 2))
-    values = -0.5 * jnp.sum(points**2, axis=1)
-    return target, Pool(points, values, points, {}, (), whitening=Whitening.identity(2))
+    return salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=2), normal_pool()
 
 
 class Indifferent(eqx.Module):
@@ -81,7 +51,7 @@ def test_energy_and_velocity_together_are_least_where_all_is_accepted(normal, wi
     for start in (0.4, -0.4):
         kernel = StretchedTurn(jnp.array(start), 2)
         learned = sal_mc(target, kernel, progress=False, **options)
-        assert (float(learned.kernel.stretch) > start) == (start < 0.0 or not with_energy)
+        assert (float(learned.kernel.weight) > start) == (start < 0.0 or not with_energy)
         assert ("energy" in learned.history) == with_energy
 
 

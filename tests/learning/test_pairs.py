@@ -1,66 +1,39 @@
 """SAL-MC with kernels on (x, v): a critic of pairs, on SAL-MC's own pool."""
 
 import json
-from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import velocity_kernels
+from velocity_kernels import VelocityKernel
 
 import salmc
 from salmc.errors import ArgumentError
-from salmc.kernels import MLPKernel, NICEKernel, Whitening
-from salmc.kernels.base import AbstractKernel, Proposal
-from salmc.kernels.nice import velocity_correction
+from salmc.kernels import MLPKernel, NICEKernel
 from salmc.learning import LearningSettings, PairSettings, default_settings, pair_game, sal_mc
 from salmc.learning.pair_critic import PairCritic
-from salmc.learning.pool import Pool
 
 
-class Rotation(AbstractKernel):
+class Rotation(VelocityKernel):
     """(x', v') = (x cos θ + v sin θ, v cos θ − x sin θ): a user's own kernel on (x, v).
 
     It keeps N(0, I) whatever θ is, so that single draws have nothing to teach it. The correlation
     of x' with x is cos θ.
     """
 
-    angle: jax.Array
-    dim: int = eqx.field(static=True)
-
     name = "rotation"
     explanation = "a rotation of (x, v)"
-    exact = True
-    volume_preserving = True
-    training = "velocities"
-
-    @property
-    def noise_dim(self) -> int:
-        return self.dim
 
     def push(self, points, noise):
-        cos, sin = jnp.cos(self.angle), jnp.sin(self.angle)
+        cos, sin = jnp.cos(self.weight), jnp.sin(self.weight)
         return cos * points + sin * noise, cos * noise - sin * points
-
-    def propose(self, points, noise):
-        # Its own inverse: back by −θ is to turn v round, which N(0, I) does not see.
-        new, after = self.push(points, noise)
-        return Proposal(new, velocity_correction(noise, after))
-
-    def description(self) -> dict[str, Any]:
-        return {"dim": self.dim}
-
-    @classmethod
-    def from_description(cls, description):
-        return cls(jnp.zeros(()), **description)
 
 
 @pytest.fixture(scope="module")
 def normal_pool():
-    points = jax.random.normal(jax.random.key(7), (512, 2))
-    values = -0.5 * jnp.sum(points**2, axis=1)
-    return Pool(points, values, points, {}, (), whitening=Whitening.identity(2))
+    return velocity_kernels.normal_pool()
 
 
 @pytest.mark.parametrize("pairs", [True, False])
@@ -84,7 +57,7 @@ def test_pairs_teach_what_single_draws_cannot(normal_pool, pairs):
         target, kernel, settings=settings, critic=critic, pool=normal_pool, progress=False
     )
     assert settings.sees_pairs == pairs
-    assert (abs(float(jnp.cos(learned.kernel.angle))) < 0.5) == pairs
+    assert (abs(float(jnp.cos(learned.kernel.weight))) < 0.5) == pairs
 
 
 @pytest.fixture(scope="module")

@@ -15,16 +15,10 @@ SIGMA = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
 SCHOOLS = list("ABCDEFGH")
 
 pymc = pytest.importorskip("pymc")
-pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _little_effort():
-    """PyTensor's functions run a few times here: to compile them in C would take longer."""
-    import pytensor
-
-    with pytensor.config.change_flags(cxx="", mode="FAST_COMPILE"):
-        yield
+pytestmark = [
+    pytest.mark.usefixtures("little_effort"),
+    pytest.mark.filterwarnings("ignore"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -10,16 +10,10 @@ import salmc
 from salmc.models import pytensor_functions
 
 pymc = pytest.importorskip("pymc")
-import pytensor  # noqa: E402
-
-pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _little_effort():
-    """As in `test_pymc`."""
-    with pytensor.config.change_flags(cxx="", mode="FAST_COMPILE"):
-        yield
+pytestmark = [
+    pytest.mark.usefixtures("little_effort"),
+    pytest.mark.filterwarnings("ignore"),
+]
 
 
 @pytest.mark.parametrize("x", [-12.0, -9.0, -1.0, 0.0, 0.7, 3.0, 9.0, 11.0, 300.0, 1e4])
@@ -109,6 +103,7 @@ def test_counts_that_are_missing():
 
 
 def test_an_operation_that_has_no_jax():
+    import pytensor
     from pytensor.compile import ops
 
     @ops.wrap_py(itypes=[pytensor.tensor.dscalar], otypes=[pytensor.tensor.dscalar])

@@ -110,7 +110,8 @@ def hunt(
     regions, lost = _modes(density, ends, heights, frame, generator)
     values = density.values(points) if values is None else values
     rate, error = draws_for_mass(density, points, values, frame, regions, generator)
-    one_mode = len(regions) == 1 and not lost
+    # A neck in which numbers end is a place where climbs meet, too, and tells nothing.
+    one_mode = len(regions) == 1 and not lost and regions[0].summit is not None
     weighed = bool(np.isfinite(rate)) or one_mode
     found = dataclasses.replace(told, modes=len(regions), weighed=weighed, regions=tuple(regions))
     if np.isfinite(rate):

@@ -40,7 +40,7 @@ LONGEST_FIRST = (
     "images/test_train",
     "diagnostics/test_summary",
     "learning/test_a_nice_mc",
-    "learning/test_adaptive_mixture",
+    "answers/test_adaptive_mixture",
     "test_programs_on_disk",
     "sampling/test_local_steps",
     "learning/fit",

@@ -65,7 +65,7 @@ def test_the_picture_has_every_module_of_one_fit_and_one_sample():
     # And nothing stands there that is not: every dotted name is a module.
     known = {m.name for m in pkgutil.walk_packages(salmc.__path__, "salmc.")}
     picture = page[page.index("```mermaid") : page.index("Beside the way")]
-    told = set(re.findall(r"\b(?:learning|movers|kernels|sampling)\.\w+", picture))
+    told = set(re.findall(r"\b(?:answers|learning|movers|kernels|sampling|request)\.\w+", picture))
     assert {f"salmc.{name}" for name in told} <= known
 
 

@@ -110,15 +110,16 @@ def test_code_of_cells_fits_on_the_page(page):
     assert [line for block in code(page) for line in block.splitlines() if len(line) > 84] == []
 
 
-def test_the_chart_of_the_architecture_can_be_drawn():
+def test_the_charts_of_the_architecture_can_be_drawn():
     place = DOCS / "_site" / "chart.py"
     spec = importlib.util.spec_from_file_location("chart", place)
     chart = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(chart)
     page = (DOCS / "architecture.md").read_text(encoding="utf-8")
-    (source,) = re.findall(r"```mermaid\n(.*?)```", page, re.DOTALL)
-    drawn = chart.drawn(source)
-    assert drawn.count('class="station') == source.count('["')
-    assert "learning.engine" in drawn
+    sources = re.findall(r"```mermaid\n(.*?)```", page, re.DOTALL)
+    drawn = [chart.drawn(source) for source in sources]
+    assert [d.count('class="station') for d in drawn] == [s.count('["') for s in sources]
+    assert "learning.engine" in drawn[0]
+    assert "answers.replicas" in drawn[1]
     with pytest.raises(ValueError, match="not a node"):
         chart.drawn("flowchart TD\n a{what} --> b")

@@ -7,6 +7,7 @@ The folders are the way of the data:
     datasets/          data for targets and for images, checked and kept
     movers/            rules that move particles toward a target: AG-SVGD, SVGD, SGLD, …
     kernels/           learned transitions x' = G(x, ξ): flow (exact), MLP (the paper's)
+    answers/           samplers without training: a mixture, chains along the gradient, replicas
     learning/          `fit`: train a kernel on a density (SAL-MC) or on samples (AL-MC)
     sampling/          `Sampler`, its chains and who runs them; `Draws`, written and read
     diagnostics/       ESS, R-hat, MMD, Stein discrepancies; a summary with a verdict

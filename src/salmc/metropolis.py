@@ -10,10 +10,15 @@ is not, is rejected: the same pair of points is rejected in both directions, so 
 """
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 Values = Float[Array, "*n"]
 Points = Float[Array, "n dim"]
+
+_STUCK, _STUCK_SHARE, _ENOUGH_TAKEN, _LOCAL_STEPS = 0.05, 0.005, 0.4, 1
+"""A chain is stuck where it takes fewer proposals than that; of the pool so much may be so, and in
+the mean so many proposals must be taken, for chains without local steps."""
 
 
 def log_ratio(
@@ -56,3 +61,24 @@ def mean_jump(probability: Float[Array, " n"], old: Points, new: Points) -> Floa
     longest = 2.0 * old.shape[1]
     squares = jnp.minimum(jnp.sum((new - old) ** 2, axis=1), longest)
     return jnp.mean(jnp.where(probability > 0.0, probability * squares, 0.0)) / longest
+
+
+def local_steps_needed(at_pool: np.ndarray, at_proposals: np.ndarray) -> int:
+    """How many local steps follow each independent one.
+
+    From x an independent proposal is taken with probability α(x) = E min{1, w(x')/w(x)}. None are
+    needed where proposals are mostly taken, from nearly everywhere: local steps cost time.
+    """
+    usable = at_pool[np.isfinite(at_pool)]
+    ordered = np.sort(at_proposals[at_proposals > -np.inf])
+    if not len(ordered) or not len(usable):
+        return 0
+    # E min{1, w'/w}: those above w count 1, those below w'/w.
+    below = np.searchsorted(ordered, usable)
+    # Sums of logs, as the weights may lie further apart than numbers reach.
+    sums = np.concatenate([[-np.inf], np.logaddexp.accumulate(ordered)])
+    taken = (len(ordered) - below) + np.exp(np.minimum(sums[below] - usable, np.log(below + 1.0)))
+    probability = np.clip(taken / len(at_proposals), 0.0, 1.0)
+    stuck = float(np.mean(probability < _STUCK))
+    enough = float(np.mean(probability)) > _ENOUGH_TAKEN and stuck < _STUCK_SHARE
+    return 0 if enough else _LOCAL_STEPS

@@ -21,21 +21,6 @@ class PowerCut(SilentReporter):
             raise RuntimeError("power cut")
 
 
-class StepsLeft(SilentReporter):
-    """How many are left to do."""
-
-    def start(self, description, total):
-        self.left = total
-
-    def advance(self, steps, **figures):
-        self.left -= steps
-
-
-@pytest.fixture(scope="module")
-def reporter():
-    return StepsLeft()
-
-
 @pytest.fixture
 def power_cut():
     return PowerCut()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import salmc
-from salmc.learning.first_answer import FirstAnswer
+from salmc.answers.mixture.answer import MixtureAnswer
 from salmc.learning.worth import Worth, effective_rate
 from salmc.request.rounds import smallest_ess
 
@@ -118,8 +118,8 @@ def test_a_flow_goes_on_learning_in_its_own_coordinates(draws):
 
 def test_modes_that_may_be_none_keep_nobody_from_the_gradient(monkeypatch):
     """Climbs that end in a neck look like modes, and no mixture fits them; chains know better."""
-    seen = FirstAnswer(None, 0.0, False, {"points": 0}, patient=True, several=True)
-    monkeypatch.setattr("salmc.request.sample.first_answer", lambda *rest, **more: seen)
+    seen = MixtureAnswer(None, 0.0, False, {"points": 0}, patient=True, several=True)
+    monkeypatch.setattr("salmc.request.sample.mixture_answer", lambda *rest, **more: seen)
     target = salmc.Target(lambda x: -0.5 * jnp.sum((x - 1.0) ** 2), dim=3)
     draws = salmc.sample(target, effective=500, progress=False)
     assert draws.method == "gradient"

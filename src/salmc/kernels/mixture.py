@@ -5,7 +5,7 @@
 with radial laws f_j that all components share: a Gaussian, a wider one, and Student's t with five
 degrees of freedom and with one. A draw picks a component and a law, and is m_k + L_k z · r with
 z ~ N(0, I) and r = 1, a width, or √(ν / χ²_ν). Where a few Gaussians describe the target it is the
-first answer, with nothing to train (`learning.adaptive_mixture`); where they do not, the flow is
+first answer, with nothing to train (`answers.mixture.adaptation`); where they do not, the flow is
 the better kernel.
 """
 

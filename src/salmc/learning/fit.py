@@ -21,31 +21,26 @@ import equinox as eqx
 import numpy as np
 
 from salmc import checks
+from salmc.answers.gradient.coordinates import FEWEST_DIMENSIONS
+from salmc.answers.mixture.answer import mixture_answer
 from salmc.errors import TargetError
 from salmc.kernels import KERNELS
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.mixture import MixtureKernel
 from salmc.learning.a_nice_mc import a_nice_mc
 from salmc.learning.al_mc import al_mc, checked_samples
-from salmc.learning.first_answer import first_answer
-from salmc.learning.gradient_coordinates import FEWEST_DIMENSIONS
 from salmc.learning.gradient_pool import Trajectories, suits
 from salmc.learning.nice_settings import NICESettings, nice_settings
 from salmc.learning.review import review
 from salmc.learning.sal_mc import sal_mc
-from salmc.learning.settings import (
-    MANY_DATA,
-    MANY_DIMENSIONS,
-    LearningSettings,
-    PoolSettings,
-    default_settings,
-)
+from salmc.learning.settings import LearningSettings, PoolSettings, default_settings
 from salmc.movers import TemperedSMC
 from salmc.movers.base import AbstractMover
 from salmc.movers.nuts import NUTS
 from salmc.programs import make_room, on_device, one_thread, target_failures
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.sampler import Sampler
+from salmc.sizes import MANY_DATA, MANY_DIMENSIONS
 from salmc.target import AbstractTarget
 
 METHODS = {
@@ -178,7 +173,7 @@ def better(
     ):
         return learned
     with reporter(progress) as report:
-        answer = first_answer(target, seed, report=report)
+        answer = mixture_answer(target, seed, report=report)
     if answer.sampler is None or not answer.usable:
         return learned
     return answer.sampler if heavy or answer.efficiency > 2.0 * accepted else learned
@@ -209,7 +204,7 @@ def _adapted(
 ) -> Sampler:
     """A mixture that adapts to the target, and another kernel learned from what it found."""
     with reporter(progress) as report:
-        answer = first_answer(target, seed, evaluations=evaluations, report=report)
+        answer = mixture_answer(target, seed, evaluations=evaluations, report=report)
     if answer.sampler is None:
         raise TargetError(
             f"The density of `{target.name}` was positive at none of "

@@ -2,7 +2,7 @@
 
 In many dimensions, and where derivatives show funnels, differences of particles lead nowhere, and
 tempering ends where necks begin. Chains that were tuned for a first answer
-(`learning.gradient_chains`) have been everywhere by then, and know coordinates in which the target
+(`answers.gradient.chains`) have been everywhere by then, and know coordinates in which the target
 is straight: a flow that learns from them learns there.
 
 Beyond `MANY_DIMENSIONS` Laplace's Gaussian comes first, by exact independence moves: where data are
@@ -17,12 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.learning.gradient_answer import can_follow, followed, must_follow
-from salmc.learning.replica_answer import replica_answer
-from salmc.learning.settings import MANY_DIMENSIONS
+from salmc.answers.gradient.answer import can_follow, followed, must_follow
+from salmc.answers.replicas.answer import replica_answer
 from salmc.movers.nuts import NUTS
 from salmc.progress import AbstractReporter
 from salmc.sampling.trajectories import Trajectory
+from salmc.sizes import MANY_DIMENSIONS
 from salmc.target import AbstractTarget, Points
 
 

@@ -22,14 +22,13 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
+from salmc.answers.hunted import with_missed_modes
 from salmc.bounds import Bounds, Unbounded
 from salmc.diagnostics.straightening import find_straight, shows_funnel
 from salmc.diagnostics.trial.funnels import as_wide
 from salmc.errors import TargetError
 from salmc.kernels.layers import Whitening
 from salmc.learning.gradient_pool import Trajectories
-from salmc.learning.hunted import with_missed_modes
-from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
 from salmc.movers import MOVERS, TemperedSMC
 from salmc.movers.advance import advance
 from salmc.movers.base import AbstractMover, check_at, log_densities
@@ -43,6 +42,7 @@ from salmc.movers.tempered_smc import MOST_ROUNDS, merge, temper
 from salmc.programs import on_device
 from salmc.progress import AbstractReporter, SilentReporter
 from salmc.sampling.trajectories import Trajectory
+from salmc.sizes import MANY_DATA, MANY_DIMENSIONS
 from salmc.target import AbstractTarget, Points
 
 _MOST_RUNS = 8

@@ -15,7 +15,8 @@ What it finds is a doubt (`DOUBT`): draws that pass all tests of their own dispr
 
 The last, whether draws go everywhere that the pool is, is asked of the draws (`missed_share`).
 
-The same weights p/q tell whether chains of independent proposals need local steps between them.
+The same weights p/q tell whether chains of independent proposals need local steps between them
+(`metropolis.local_steps_needed`).
 """
 
 import dataclasses
@@ -32,6 +33,7 @@ from salmc.diagnostics.verdict import DISCREPANCY_LIMIT, DOUBT
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
 from salmc.kernels.noise import normal
+from salmc.metropolis import local_steps_needed
 from salmc.programs import RUNTIME_ERRORS, compiled, failure, on_device
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget, Points
@@ -51,10 +53,6 @@ _RARE_SHARE = 0.01
 
 _RARE_SHARE_LOCAL = 0.05
 """The same where local steps take chains on from there."""
-
-_STUCK, _STUCK_SHARE, _ENOUGH_TAKEN, _LOCAL_STEPS = 0.05, 0.005, 0.4, 1
-"""A chain is stuck where it takes fewer proposals than that; of the pool so much may be so, and in
-the mean so many proposals must be taken, for chains without local steps."""
 
 _HEAVY, _FEWEST_WEIGHTS = 0.7, 100
 """Pareto's k̂ above which means of p/q cannot be trusted, and weights that it takes to tell."""
@@ -79,7 +77,7 @@ def review(sampler: Sampler, start: np.ndarray) -> Sampler:
             found += _discrepancy(sampler, sampler.target)
         if sampler.kernel.tractable:
             weights = _pool_weights(sampler, sampler.target)
-            local = local_steps(*weights) if sampler.kernel.latent else 0
+            local = local_steps_needed(*weights) if sampler.kernel.latent else 0
             found += _rarely_proposed(*weights, _RARE_SHARE_LOCAL if local else _RARE_SHARE)
             found += _light_tails(weights[1])
         # Of the pool, which is a means: draws that pass their own tests disprove it.
@@ -166,27 +164,6 @@ def _pool_weights(sampler: Sampler, target: AbstractTarget) -> tuple[np.ndarray,
     points = sampler.whitening.whiten(on_device(pool))
     found = _log_weights(sampler.kernel, target, sampler.whitening, points)
     return np.asarray(found[0], np.float64), np.asarray(found[1], np.float64)
-
-
-def local_steps(at_pool: np.ndarray, at_proposals: np.ndarray) -> int:
-    """How many local steps follow each independent one.
-
-    From x an independent proposal is taken with probability α(x) = E min{1, w(x')/w(x)}. None are
-    needed where proposals are mostly taken, from nearly everywhere: local steps cost time.
-    """
-    usable = at_pool[np.isfinite(at_pool)]
-    ordered = np.sort(at_proposals[at_proposals > -np.inf])
-    if not len(ordered) or not len(usable):
-        return 0
-    # E min{1, w'/w}: those above w count 1, those below w'/w.
-    below = np.searchsorted(ordered, usable)
-    # Sums of logs, as the weights may lie further apart than numbers reach.
-    sums = np.concatenate([[-np.inf], np.logaddexp.accumulate(ordered)])
-    taken = (len(ordered) - below) + np.exp(np.minimum(sums[below] - usable, np.log(below + 1.0)))
-    probability = np.clip(taken / len(at_proposals), 0.0, 1.0)
-    stuck = float(np.mean(probability < _STUCK))
-    enough = float(np.mean(probability)) > _ENOUGH_TAKEN and stuck < _STUCK_SHARE
-    return 0 if enough else _LOCAL_STEPS
 
 
 def _rarely_proposed(at_pool: np.ndarray, at_proposals: np.ndarray, most: float) -> tuple[str, ...]:

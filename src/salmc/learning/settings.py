@@ -25,6 +25,7 @@ from salmc import checks
 from salmc.errors import ArgumentError
 from salmc.kernels import KERNELS
 from salmc.kernels.base import AbstractKernel
+from salmc.sizes import MANY_DIMENSIONS
 
 Settings = TypeVar("Settings", bound="TrainingSettings")
 
@@ -33,13 +34,6 @@ _FEW_DIMENSIONS = 4
 
 _SOME_DIMENSIONS = 20
 """Above this, twice the steps."""
-
-MANY_DIMENSIONS = 30
-"""Above this a gradient fills the pool, if there is one, and Laplace's mixture is seldom accepted;
-smaller steps, fewer of them, a larger pool and more patience."""
-
-MANY_DATA = 100_000
-"""Above this each evaluation is dear, and a posterior is all but Gaussian."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,8 @@
 """`sample`: so many effective draws of a target, by one call.
 
-A mixture that adapts to the target comes first (`learning.first_answer`): it takes seconds, and
+A mixture that adapts to the target comes first (`answers.mixture.answer`): it takes seconds, and
 often it is enough. Where it is not, because the target is no mixture of a few Gaussians, chains
-follow the gradient, if there is one (`learning.gradient_answer`); and where these do not mix, a
+follow the gradient, if there is one (`answers.gradient.answer`); and where these do not mix, a
 flow is learned for as long as that pays for the draws that are wanted. Chains then run until the
 smallest effective sample size, of the bulk and of the tails of each coordinate, is what was asked
 for.
@@ -16,17 +16,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc import checks
-from salmc.diagnostics.trial.tails import require_proper
-from salmc.learning.first_answer import FirstAnswer, first_answer
-from salmc.learning.fit import accepted_share, choose_mover, default_kernel, fit
-from salmc.learning.gradient_answer import (
+from salmc.answers.gradient.answer import (
     GradientAnswer,
     can_begin,
     can_follow,
     gradient_answer,
     must_follow,
 )
-from salmc.learning.replica_answer import replica_answer
+from salmc.answers.mixture.answer import MixtureAnswer, mixture_answer
+from salmc.answers.replicas.answer import replica_answer
+from salmc.diagnostics.trial.tails import require_proper
+from salmc.learning.fit import accepted_share, choose_mover, default_kernel, fit
 from salmc.learning.worth import effective_rate
 from salmc.programs import make_room, one_thread
 from salmc.progress import AbstractReporter, PartReporter, reporter
@@ -42,7 +42,7 @@ _SEARCH_SHARE = 0.6
 """Of a budget, that the search may take."""
 
 
-_NO_ANSWER = FirstAnswer(None, 0.0, False, {"points": 0})
+_NO_ANSWER = MixtureAnswer(None, 0.0, False, {"points": 0})
 
 
 @one_thread
@@ -127,28 +127,28 @@ def sample(
 
 def _searched(
     target: AbstractTarget, seed: int, limit: int | None, report: AbstractReporter
-) -> tuple[FirstAnswer, GradientAnswer | None]:
+) -> tuple[MixtureAnswer, GradientAnswer | None]:
     """A mixture, and chains along the gradient if they were tried; where these mix, no mixture.
 
     Chains come first where a mixture would be tried in vain, and second where it does not settle.
     Only where they do not mix is the mixture taken as far as it goes.
     """
     if limit is not None or not can_follow(target):
-        return first_answer(target, seed, evaluations=limit, report=report), None
+        return mixture_answer(target, seed, evaluations=limit, report=report), None
     if must_follow(target, seed):
         gradient = gradient_answer(target, None, seed, report)
     else:
-        answer = first_answer(target, seed, report=report, patient=False)
+        answer = mixture_answer(target, seed, report=report, patient=False)
         if answer.usable or answer.patient:
             return answer, None
         gradient = _followed(answer, target, seed, report)
     if gradient.mixed:
         return _NO_ANSWER, gradient
-    return first_answer(target, seed, report=report), gradient
+    return mixture_answer(target, seed, report=report), gradient
 
 
 def _chosen(
-    answer: FirstAnswer,
+    answer: MixtureAnswer,
     gradient: GradientAnswer | None,
     evaluations: int | None,
     target: AbstractTarget,
@@ -183,7 +183,7 @@ def _chosen(
 
 
 def _learned(
-    answer: FirstAnswer,
+    answer: MixtureAnswer,
     gradient: GradientAnswer | None,
     target: AbstractTarget,
     effective: int,
@@ -218,7 +218,7 @@ def _learned(
 
 def _instead(
     draws: Draws,
-    answer: FirstAnswer,
+    answer: MixtureAnswer,
     target: AbstractTarget,
     effective: int,
     seed: int,
@@ -236,7 +236,7 @@ def _instead(
 
 
 def _followed(
-    answer: FirstAnswer, target: AbstractTarget, seed: int, report: AbstractReporter
+    answer: MixtureAnswer, target: AbstractTarget, seed: int, report: AbstractReporter
 ) -> GradientAnswer:
     """Chains along the gradient, from where a mixture found the target.
 
@@ -247,7 +247,7 @@ def _followed(
     return gradient_answer(target, answer.sampler, seed, report)
 
 
-def _seen(answer: FirstAnswer) -> np.ndarray | None:
+def _seen(answer: MixtureAnswer) -> np.ndarray | None:
     """Where the first answer found the target, in coordinates without bounds."""
     if answer.sampler is None or answer.sampler.target is None:
         return None

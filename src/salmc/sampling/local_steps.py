@@ -8,7 +8,7 @@ and else a walk in whitened coordinates,
 
 or where chains were tuned for it a trajectory along the gradient (`trajectories`). All leave p
 invariant for every ρ, which is drawn anew for each step. A chain that is where q is far too small
-walks on from there. Chains that need none of this do not pay: see `learning.review`.
+walks on from there. Chains that need none of this do not pay: see `metropolis.local_steps_needed`.
 """
 
 import dataclasses

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial import cKDTree
 
-from salmc.learning.mixture_density import Mixture
+from salmc.answers.mixture.density import Mixture
 from salmc.movers.cover import FIRST_SCALES
 
 NEIGHBOURS = 10

@@ -10,10 +10,10 @@ from jaxtyping import Array, Float
 
 from salmc.diagnostics.funnel_curvature import funnels_of_curvature
 from salmc.diagnostics.straightening import find_straight
-from salmc.learning.settings import MANY_DIMENSIONS
 from salmc.movers.base import log_densities
 from salmc.movers.climb import can_climb, second_derivatives
 from salmc.programs import compiled
+from salmc.sizes import MANY_DIMENSIONS
 from salmc.straight import Straight
 from salmc.target import AbstractTarget, Points
 

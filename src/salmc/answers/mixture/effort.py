@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from salmc.learning.settings import MANY_DATA, MANY_DIMENSIONS
+from salmc.sizes import MANY_DATA, MANY_DIMENSIONS
 from salmc.target import AbstractTarget
 
 _FEW_DIMENSIONS = 4

@@ -6,7 +6,7 @@ in three stages, each from what the last one shows:
 
     particles, annealed from Gaussians that cover the target (`annealing`)
     the same from a Gaussian of their own mean and covariance, which is nearer: fewer temperatures
-    replicas, tuned until chains at β = 1 agree (`replica_chains`)
+    replicas, tuned until chains at β = 1 agree (`chains`)
 """
 
 from typing import NamedTuple
@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from salmc.answers.hunted import MOST_DIMENSIONS, missed_modes
+from salmc.answers.replicas.annealing import anneal
+from salmc.answers.replicas.chains import MOST_ROUNDS, MOST_RUNGS, Found, ReplicaChains
 from salmc.kernels.layers import Whitening
 from salmc.kernels.mixture import MixtureKernel, gaussian_shares
-from salmc.learning.annealing import anneal
-from salmc.learning.hunted import MOST_DIMENSIONS, missed_modes
-from salmc.learning.replica_chains import MOST_ROUNDS, MOST_RUNGS, Found, ReplicaChains
 from salmc.movers.cover import find_cover, first_location, widened
 from salmc.programs import compiled
 from salmc.progress import AbstractReporter

@@ -25,13 +25,13 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from salmc.learning.evaluator import BudgetSpentError, Evaluator
-from salmc.learning.host_moves import Moves
-from salmc.learning.mixture_density import Mixture
-from salmc.learning.mixture_effort import Effort
-from salmc.learning.mixture_fit import fit_mixture
-from salmc.learning.mixture_start import NEIGHBOURS, at_scales, climbs_from, moments
-from salmc.learning.weighted_draws import Archive, effective_count, tempered
+from salmc.answers.mixture.beginning import NEIGHBOURS, at_scales, climbs_from, moments
+from salmc.answers.mixture.density import Mixture
+from salmc.answers.mixture.effort import Effort
+from salmc.answers.mixture.evaluator import BudgetSpentError, Evaluator
+from salmc.answers.mixture.fitting import fit_mixture
+from salmc.answers.mixture.host_moves import Moves
+from salmc.answers.mixture.weighted_draws import Archive, effective_count, tempered
 from salmc.movers.cover import COVERED, GROWTH, NEAR_ENOUGH, SATURATED
 
 _MOST_OUTWARD = 60

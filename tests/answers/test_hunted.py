@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import salmc
+from salmc.answers.hunted import missed_modes, with_missed_modes
 from salmc.diagnostics.hunt.landings import landings
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import HostDensity
-from salmc.learning.hunted import missed_modes, with_missed_modes
 
 MEANS = 6.0 * np.random.default_rng(20).normal(size=(4, 8))
 WEIGHTS = np.array([0.4, 0.3, 0.2, 0.1])

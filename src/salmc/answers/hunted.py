@@ -12,11 +12,11 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from salmc.answers.mixture.fitting import fit_mixture
+from salmc.answers.work import work
 from salmc.diagnostics.hunt import hunt
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import HostDensity
-from salmc.learning.mixture_fit import fit_mixture
-from salmc.learning.work import work
 from salmc.movers.climb import Modes, balance
 from salmc.target import AbstractTarget, Points
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from salmc.learning.mixture_density import Mixture
+from salmc.answers.mixture.density import Mixture
 
 _LEVELS = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
 

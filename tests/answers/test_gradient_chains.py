@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 import salmc
-from salmc.learning import gradient_answer as gradient
-from salmc.learning import mixture_sampler, replica_answer
-from salmc.learning.gradient_answer import can_follow, gradient_answer, must_follow
+from salmc.answers.gradient import answer as gradient
+from salmc.answers.gradient.answer import can_follow, gradient_answer, must_follow
+from salmc.answers.mixture import binding
+from salmc.answers.replicas import answer as replicas
 from salmc.progress import SilentReporter
 from salmc.sampling.sampler_uses import UNTRAINED
 
@@ -37,7 +38,7 @@ def test_a_bar_of_rounds_ends_full(answer, reporter):
 
 
 def test_nothing_of_it_is_called_trained(answer):
-    assert set(UNTRAINED) == {gradient.METHOD, mixture_sampler.METHOD, replica_answer.METHOD}
+    assert set(UNTRAINED) == {gradient.METHOD, binding.METHOD, replicas.METHOD}
     assert not answer.sampler.trained
     assert "train" not in answer.sampler._repr_html_()
     assert "along the gradient" in answer.sampler._repr_html_()

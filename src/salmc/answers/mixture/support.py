@@ -7,8 +7,8 @@ whose coordinates are alike find many such, and walks spread from there.
 import jax
 import numpy as np
 
-from salmc.learning.adaptive_mixture import Adaptation
-from salmc.learning.evaluator import BudgetSpentError, Evaluator
+from salmc.answers.mixture.adaptation import Adaptation
+from salmc.answers.mixture.evaluator import BudgetSpentError, Evaluator
 from salmc.movers.cover import find_edges
 from salmc.movers.start import find_support
 

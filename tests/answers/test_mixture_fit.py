@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from salmc.answers.mixture.density import Mixture
+from salmc.answers.mixture.fitting import fit_mixture
 from salmc.kernels.mixture import DEGREES, MixtureKernel, widths
-from salmc.learning.mixture_density import Mixture
-from salmc.learning.mixture_fit import fit_mixture
 
 
 def two(generator, count=2000, apart=8.0, scale=1.0):

@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from salmc.answers.replicas.annealing import Rung, adapted, length_for, local_shape
+from salmc.answers.work import work
 from salmc.diagnostics.chain_statistics import ess_bulk, ess_tail, rhat
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
-from salmc.learning.annealing import Rung, adapted, length_for, local_shape
-from salmc.learning.work import work
 from salmc.programs import compiled
 from salmc.progress import AbstractReporter
 from salmc.sampling.replicas import Ladder, Randomness, Rates, Replicas, move

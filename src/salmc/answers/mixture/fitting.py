@@ -1,4 +1,4 @@
-"""A mixture of heavy-tailed Gaussians (`mixture_density`), fitted to weighted points on the host.
+"""A mixture of heavy-tailed Gaussians (`density`), fitted to weighted points on the host.
 
 Shares of the radial laws are fitted too, and none of them falls to nothing: tails that q must not
 lack cost it little where the target has none. Fitted by expectation-maximisation, from beginnings
@@ -11,8 +11,8 @@ Reference: Peel & McLachlan, "Robust mixture modelling using the t distribution"
 import numpy as np
 from jaxtyping import Float
 
+from salmc.answers.mixture.density import Mixture, log_parts, log_total
 from salmc.kernels.mixture import DEGREES, LEAST_SHARES, widths
-from salmc.learning.mixture_density import Mixture, log_parts, log_total
 
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 _ROUNDS = 40

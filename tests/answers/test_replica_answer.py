@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import salmc
+from salmc.answers.replicas import answer as module
+from salmc.answers.replicas.annealing import PARTICLES, anneal, local_shape
+from salmc.answers.replicas.answer import replica_answer
 from salmc.bounds import Unbounded
-from salmc.learning import replica_answer as module
-from salmc.learning.annealing import PARTICLES, anneal, local_shape
-from salmc.learning.replica_answer import replica_answer
 from salmc.progress import SilentReporter
 
 WELLS = 3

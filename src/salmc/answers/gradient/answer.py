@@ -1,7 +1,7 @@
 """A sampler of chains that follow the gradient, where no mixture fits the target.
 
 Its kernel is one heavy-tailed Gaussian in the coordinates that the chains found, and local steps
-follow trajectories (`learning.gradient_chains`): exact, as all of this is. Such a sampler is ready
+follow trajectories (`answers.gradient.chains`): exact, as all of this is. Such a sampler is ready
 after seconds. It is no answer where chains that began apart stay apart, or where a hunt finds a
 mode that they lack.
 """
@@ -13,18 +13,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from salmc.answers.gradient.chains import CHAINS, MOST_ROUNDS, Found, GradientChains
+from salmc.answers.gradient.coordinates import shows_funnels
+from salmc.answers.hunted import MOST_DIMENSIONS, missed_modes
+from salmc.answers.mixture.laplace import nearly_fits
 from salmc.bounds import Unbounded
 from salmc.kernels.mixture import MixtureKernel
-from salmc.learning.gradient_chains import CHAINS, MOST_ROUNDS, Found, GradientChains
-from salmc.learning.gradient_coordinates import shows_funnels
-from salmc.learning.hunted import MOST_DIMENSIONS, missed_modes
-from salmc.learning.laplace_mixture import nearly_fits
-from salmc.learning.settings import MANY_DATA
 from salmc.movers.base import check_at, log_densities
 from salmc.movers.cover import first_location
 from salmc.programs import compiled
 from salmc.progress import AbstractReporter
 from salmc.sampling.sampler import Sampler
+from salmc.sizes import MANY_DATA
 from salmc.target import AbstractTarget, Points
 
 METHOD = "gradient"

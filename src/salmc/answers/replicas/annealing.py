@@ -18,9 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from salmc.answers.mixture.weighted_draws import effective_count
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
-from salmc.learning.weighted_draws import effective_count
 from salmc.programs import compiled
 from salmc.sampling.replicas import Ladder, Randomness, Replicas, trajectories
 from salmc.target import AbstractTarget, Points

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from salmc.learning.work import work
+from salmc.answers.work import work
 from salmc.target import Target
 
 MATRIX = jnp.ones((100, 4))

@@ -11,19 +11,18 @@ from typing import NamedTuple
 import numpy as np
 
 from salmc import checks
+from salmc.answers.hunted import MOST_DIMENSIONS, missed_modes
+from salmc.answers.mixture.adaptation import Adaptation
+from salmc.answers.mixture.binding import mixture_sampler
+from salmc.answers.mixture.density import Mixture
+from salmc.answers.mixture.effort import FRUGAL, Effort, effort_for
+from salmc.answers.mixture.evaluator import Evaluator
+from salmc.answers.mixture.host_moves import Moves
+from salmc.answers.mixture.laplace import laplace_mixture
+from salmc.answers.mixture.support import edges_of, support_of
+from salmc.answers.mixture.weighted_draws import Archive
 from salmc.bounds import Bounds, Unbounded
 from salmc.diagnostics.straightening import find_straight
-from salmc.learning.adaptive_mixture import Adaptation
-from salmc.learning.evaluator import Evaluator
-from salmc.learning.host_moves import Moves
-from salmc.learning.hunted import MOST_DIMENSIONS, missed_modes
-from salmc.learning.laplace_mixture import laplace_mixture
-from salmc.learning.mixture_density import Mixture
-from salmc.learning.mixture_effort import FRUGAL, Effort, effort_for
-from salmc.learning.mixture_sampler import mixture_sampler
-from salmc.learning.settings import MANY_DIMENSIONS
-from salmc.learning.support import edges_of, support_of
-from salmc.learning.weighted_draws import Archive
 from salmc.movers.base import check_at
 from salmc.movers.climb import can_climb, find_modes
 from salmc.movers.cover import first_location
@@ -31,6 +30,7 @@ from salmc.movers.funnels import MOST_TURNS
 from salmc.programs import on_device
 from salmc.progress import AbstractReporter, SilentReporter
 from salmc.sampling.sampler import Sampler
+from salmc.sizes import MANY_DIMENSIONS
 from salmc.straight import Straight
 from salmc.target import AbstractTarget
 
@@ -51,7 +51,7 @@ _FOLLOWERS = 2048
 """Particles that go through funnels."""
 
 
-class FirstAnswer(NamedTuple):
+class MixtureAnswer(NamedTuple):
     """A sampler, and what it is worth.
 
     Attributes:
@@ -74,14 +74,14 @@ class FirstAnswer(NamedTuple):
     countless: bool = False
 
 
-def first_answer(
+def mixture_answer(
     target: AbstractTarget,
     seed: int = 0,
     *,
     evaluations: int | None = None,
     report: AbstractReporter | None = None,
     patient: bool = True,
-) -> FirstAnswer:
+) -> MixtureAnswer:
     """Adapt a mixture to a target.
 
     Args:
@@ -117,10 +117,10 @@ def first_answer(
     }
     modes = (found.patient, not found.one_mode, found.countless)
     if found.mixture is None:
-        return FirstAnswer(None, 0.0, False, counts, *modes)
+        return MixtureAnswer(None, 0.0, False, counts, *modes)
     sampler = mixture_sampler(evaluator.target, found, seed, counts)
     told = (_is_usable(found), counts, *modes)
-    return FirstAnswer(sampler, found.efficiency, *told)
+    return MixtureAnswer(sampler, found.efficiency, *told)
 
 
 def _is_usable(found: Adaptation) -> bool:

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 import salmc
+from salmc.answers.mixture.adaptation import Adaptation
+from salmc.answers.mixture.answer import mixture_answer
+from salmc.answers.mixture.density import Mixture
+from salmc.answers.mixture.effort import FRUGAL, Effort
+from salmc.answers.mixture.evaluator import BudgetSpentError, Evaluator
+from salmc.answers.mixture.weighted_draws import Archive, effective_count, tempered
 from salmc.diagnostics.straightening import find_straight
-from salmc.learning.adaptive_mixture import Adaptation
-from salmc.learning.evaluator import BudgetSpentError, Evaluator
-from salmc.learning.first_answer import first_answer
-from salmc.learning.mixture_density import Mixture
-from salmc.learning.mixture_effort import FRUGAL, Effort
-from salmc.learning.weighted_draws import Archive, effective_count, tempered
 
 LITTLE = Effort(each=512, particles=128, sweeps=10)
 
@@ -87,8 +87,8 @@ def test_a_funnel_is_not_taken_for_a_mixture():
 
 def test_a_funnel_is_a_mixture_once_it_is_straight(monkeypatch):
     some = Effort(particles=256, sweeps=20, rounds=12, repairs=1, climbs=8, hunts=0)
-    monkeypatch.setattr("salmc.learning.first_answer.effort_for", lambda target: some)
-    answer = first_answer(target(funnel, 5))
+    monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target: some)
+    answer = mixture_answer(target(funnel, 5))
     assert answer.usable
     assert answer.efficiency > 0.6
     scale = answer.sampler.pool[:, 0]
@@ -104,10 +104,10 @@ def test_coordinates_that_suit_no_mixture_are_left_again(monkeypatch):
     ridge[:, 1] += 200.0 * ridge[:, 0] ** 2
     bent = find_straight(ridge)
     assert bent is not None
-    monkeypatch.setattr("salmc.learning.first_answer.find_straight", lambda points: bent)
+    monkeypatch.setattr("salmc.answers.mixture.answer.find_straight", lambda points: bent)
     little = LITTLE._replace(rounds=6, repairs=0, climbs=4, hunts=0)
-    monkeypatch.setattr("salmc.learning.first_answer.effort_for", lambda target: little)
-    answer = first_answer(target(log_density, 2))
+    monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target: little)
+    answer = mixture_answer(target(log_density, 2))
     assert answer.usable
     assert answer.sampler.target.outer is answer.sampler.target
 
@@ -118,19 +118,19 @@ def test_a_narrow_mode_beside_a_wide_one_is_found():
         narrow = -0.5 * jnp.sum((x - jnp.array([3.0, 0.0])) ** 2) / 0.03**2
         return jnp.logaddexp(wide, narrow - 2.0 * jnp.log(0.03))
 
-    answer = first_answer(target(log_density, 2))
+    answer = mixture_answer(target(log_density, 2))
     assert answer.usable
     assert np.mean(answer.sampler.pool[:, 0] > 2.0) == pytest.approx(0.5, abs=0.05)
 
 
 def test_edges_that_nobody_told_are_found(monkeypatch):
     little = LITTLE._replace(rounds=12, repairs=1, climbs=4, hunts=0)
-    monkeypatch.setattr("salmc.learning.first_answer.effort_for", lambda target: little)
+    monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target: little)
 
     def log_density(x):
         return jnp.where(x[0] > 0.0, 0.0, jnp.nan) - 0.5 * jnp.sum(x**2)
 
-    answer = first_answer(target(log_density, 2))
+    answer = mixture_answer(target(log_density, 2))
     assert answer.usable
     assert answer.sampler.target.outer is not answer.sampler.target
     assert np.all(answer.sampler.pool[:, 0] > 0.0)
@@ -146,7 +146,7 @@ def test_the_budget_is_never_exceeded():
     box = salmc.Target.from_numpy(log_densities, 2)
     for limit in (500, 1500, 4000):
         calls.clear()
-        answer = first_answer(box, evaluations=limit)
+        answer = mixture_answer(box, evaluations=limit)
         assert sum(calls) == answer.evaluations["points"] <= limit
     evaluator = Evaluator(box, 10)
     with pytest.raises(BudgetSpentError, match="budget of 10 evaluations"):
@@ -155,28 +155,28 @@ def test_the_budget_is_never_exceeded():
 
 
 def test_a_density_that_is_zero_everywhere_gives_no_sampler():
-    answer = first_answer(target(lambda x: jnp.sum(x) * jnp.nan, 2))
+    answer = mixture_answer(target(lambda x: jnp.sum(x) * jnp.nan, 2))
     assert answer.sampler is None
     assert not answer.usable
 
 
 def test_frugal_effort_is_for_black_boxes():
     box = salmc.Target.from_numpy(lambda points: -0.5 * np.sum(points**2, axis=1), 3)
-    assert first_answer(box).evaluations["points"] < 10_000
+    assert mixture_answer(box).evaluations["points"] < 10_000
     assert FRUGAL.each < Effort().each
 
 
 def test_a_mixture_of_one_mode_that_does_not_settle_is_left_where_there_is_another_way(monkeypatch):
     some = Effort(particles=256, sweeps=20, rounds=12, repairs=1, climbs=8, hunts=0)
-    monkeypatch.setattr("salmc.learning.first_answer.effort_for", lambda target: some)
+    monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target: some)
 
     def bent(x):
         """Four bends beside each other: more Gaussians than any mixture has, and one mode."""
         return -0.5 * jnp.sum(x[:5] ** 2) - 20.0 * jnp.sum((x[5:] - 2.0 * x[:4] ** 2) ** 2)
 
-    found = first_answer(salmc.Target(bent, 9), patient=False)
+    found = mixture_answer(salmc.Target(bent, 9), patient=False)
     assert not found.usable
     assert not found.patient
     # In few dimensions repairs cost little.
-    small = first_answer(salmc.Target(lambda x: -0.5 * jnp.sum(x**2), 2), patient=False)
+    small = mixture_answer(salmc.Target(lambda x: -0.5 * jnp.sum(x**2), 2), patient=False)
     assert small.patient

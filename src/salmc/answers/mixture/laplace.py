@@ -6,9 +6,9 @@ curvature of many a regression changes with its parameters as that of a funnel d
 
 import numpy as np
 
-from salmc.learning.evaluator import Evaluator
-from salmc.learning.mixture_density import Mixture
-from salmc.learning.weighted_draws import effective_count
+from salmc.answers.mixture.density import Mixture
+from salmc.answers.mixture.evaluator import Evaluator
+from salmc.answers.mixture.weighted_draws import effective_count
 from salmc.movers.base import log_densities
 from salmc.movers.climb import Modes, find_modes
 from salmc.target import AbstractTarget, Points

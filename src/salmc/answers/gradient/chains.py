@@ -20,11 +20,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from salmc.answers.gradient.coordinates import straight_coordinates
+from salmc.answers.gradient.walk import BLOCK, Walk, is_rising, not_lost, walk_block
 from salmc.bounds import Unbounded
 from salmc.diagnostics.chain_statistics import ess_bulk, ess_tail, rhat
 from salmc.kernels.layers import Whitening
-from salmc.learning.gradient_coordinates import straight_coordinates
-from salmc.learning.gradient_walk import BLOCK, Walk, is_rising, not_lost, walk_block
 from salmc.progress import AbstractReporter
 from salmc.sampling.trajectories import Trajectory
 from salmc.straight import Straight

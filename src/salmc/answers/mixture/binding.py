@@ -5,11 +5,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from salmc.answers.mixture.adaptation import Adaptation
+from salmc.answers.mixture.effort import FRUGAL
 from salmc.kernels.layers import Whitening
 from salmc.kernels.mixture import MixtureKernel
-from salmc.learning.adaptive_mixture import Adaptation
-from salmc.learning.mixture_effort import FRUGAL
-from salmc.learning.review import local_steps
+from salmc.metropolis import local_steps_needed
 from salmc.programs import on_device
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget
@@ -41,7 +41,7 @@ def mixture_sampler(
     points, log_density = target.outward(on_device(pool), on_device(values))
     log_weights = found.archive.values - found.mixture.log_density(found.archive.points)
     own = found.archive.proposals_of(found.mixture, log_weights)
-    local = local_steps(log_weights[rows], own)
+    local = local_steps_needed(log_weights[rows], own)
     if found.effort is not FRUGAL and found.efficiency < _NEARLY_ALL:
         local = 1  # they cost little where the density does, and no chain sticks
     settings: dict[str, Any] = {

@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 
+from salmc.answers.mixture.evaluator import Evaluator
 from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.straightening import shows_funnel
-from salmc.learning.evaluator import Evaluator
 from salmc.movers.funnels import through_funnels
 
 

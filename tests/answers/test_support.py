@@ -4,12 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 
 import salmc
-from salmc.learning.adaptive_mixture import Adaptation
-from salmc.learning.evaluator import Evaluator
-from salmc.learning.first_answer import first_answer
-from salmc.learning.mixture_effort import Effort
-from salmc.learning.mixture_start import at_scales
-from salmc.learning.weighted_draws import Archive
+from salmc.answers.mixture.adaptation import Adaptation
+from salmc.answers.mixture.answer import mixture_answer
+from salmc.answers.mixture.beginning import at_scales
+from salmc.answers.mixture.effort import Effort
+from salmc.answers.mixture.evaluator import Evaluator
+from salmc.answers.mixture.weighted_draws import Archive
 from salmc.sampling.sampler import Sampler
 
 
@@ -19,7 +19,7 @@ def ball(x):
 
 
 def test_a_support_that_no_draw_meets_is_found():
-    found = first_answer(salmc.Target(ball, 8), seed=0)
+    found = mixture_answer(salmc.Target(ball, 8), seed=0)
     assert isinstance(found.sampler, Sampler)
     pool = found.sampler.pool
     assert np.all(np.sum((pool - 5.0) ** 2, axis=1) < 4.0)
@@ -34,7 +34,7 @@ def test_within_a_budget_nothing_is_walked_for():
         asked.append(len(points))
         return np.where(np.sum((points - 5.0) ** 2, axis=1) < 4.0, 0.0, -np.inf)
 
-    found = first_answer(salmc.Target.from_numpy(counted, 8), seed=0, evaluations=2000)
+    found = mixture_answer(salmc.Target.from_numpy(counted, 8), seed=0, evaluations=2000)
     assert found.sampler is None
     assert sum(asked) <= 2000
 
@@ -50,7 +50,7 @@ def test_modes_beyond_count_are_left_to_others_at_once(monkeypatch):
         raise AssertionError("no mixture of 4096 modes is worth a round")
 
     monkeypatch.setattr(Adaptation, "improve", improve)
-    found = first_answer(salmc.Target(wells, 12), seed=0)
+    found = mixture_answer(salmc.Target(wells, 12), seed=0)
     assert found.sampler is None
     assert found.several
 
@@ -67,7 +67,7 @@ def test_rounds_end_where_beta_does_not_rise(monkeypatch):
     effort = Effort(each=128)
     adaptation = Adaptation(evaluator, np.random.default_rng(0), effort, Archive.empty(2))
     adaptation.draw(at_scales(np.zeros(2), np.eye(2)), effort.each)
-    monkeypatch.setattr("salmc.learning.adaptive_mixture.tempered", stuck)
+    monkeypatch.setattr("salmc.answers.mixture.adaptation.tempered", stuck)
     adaptation.improve()
     assert len(rounds) < 10
     assert adaptation.mixture is None

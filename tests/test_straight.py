@@ -11,7 +11,7 @@ import pytest
 
 import salmc
 from salmc.bounds import Bounds, Unbounded
-from salmc.diagnostics.straightening import find_straight, shows_funnel
+from salmc.diagnostics.straightening.search import find_straight, shows_funnel
 from salmc.errors import OutputError
 from salmc.kernels import FlowKernel, Whitening
 from salmc.sampling.sampler import Sampler

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from salmc.programs_on_disk import remember_programs
     from salmc.request.sample import sample
     from salmc.sampling.draws import Draws
-    from salmc.sampling.folder import RunFolder, open_run
+    from salmc.sampling.files.folder import RunFolder, open_run
+    from salmc.sampling.files.saved import load
     from salmc.sampling.move import move
     from salmc.sampling.sampler import Sampler
-    from salmc.sampling.saved import load
     from salmc.target import AbstractTarget, Target
 
     __version__: str
@@ -82,16 +82,16 @@ __all__ = [
 _HOMES = {
     "AbstractTarget": "salmc.target",
     "Draws": "salmc.sampling.draws",
-    "RunFolder": "salmc.sampling.folder",
+    "RunFolder": "salmc.sampling.files.folder",
     "Sampler": "salmc.sampling.sampler",
     "Target": "salmc.target",
     "fit": "salmc.learning.fit",
     "improve": "salmc.learning.improve",
     "from_numpyro": "salmc.models",
     "from_pymc": "salmc.models",
-    "load": "salmc.sampling.saved",
+    "load": "salmc.sampling.files.saved",
     "move": "salmc.sampling.move",
-    "open_run": "salmc.sampling.folder",
+    "open_run": "salmc.sampling.files.folder",
     "remember_programs": "salmc.programs_on_disk",
     "sample": "salmc.request.sample",
 }

@@ -26,7 +26,7 @@ so.
 
 Reference: Gorinova, Moore and Hoffman, "Automatic reparameterisation of probabilistic programs",
 ICML 2020, who learn such powers from the model's text and by gradients; here draws show them
-(`diagnostics.straightening`).
+(`diagnostics.straightening.search`).
 """
 
 import dataclasses

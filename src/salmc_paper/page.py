@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from salmc.sampling.atomic import new_file, output_errors
+from salmc.sampling.files.atomic import new_file, output_errors
 from salmc_paper.harness.store import write_text
 from salmc_paper.outcome import section
 from salmc_paper.registry import EXPERIMENTS

@@ -11,7 +11,7 @@ from salmc.answers.mixture.density import Mixture
 from salmc.answers.mixture.effort import FRUGAL, Effort
 from salmc.answers.mixture.evaluator import BudgetSpentError, Evaluator
 from salmc.answers.mixture.weighted_draws import Archive, effective_count, tempered
-from salmc.diagnostics.straightening import find_straight
+from salmc.diagnostics.straightening.search import find_straight
 
 LITTLE = Effort(each=512, particles=128, sweeps=10)
 

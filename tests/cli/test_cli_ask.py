@@ -1,7 +1,7 @@
 """`salmc run --effective`: draws until there are enough, and options that it has no use for."""
 
 from command import call, refused
-from salmc.sampling.folder import open_run
+from salmc.sampling.files.folder import open_run
 
 
 def test_effective_draws_are_written_with_their_kernel():

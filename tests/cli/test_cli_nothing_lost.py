@@ -5,21 +5,21 @@ import subprocess
 import time
 from pathlib import Path
 
-import salmc.sampling.folder
+import salmc.sampling.files.folder
 from command import COMMAND, QUICK, START, call
-from salmc.sampling.folder import open_run
+from salmc.sampling.files.folder import open_run
 
 
 def test_a_disk_that_fails_at_the_end_leads_to_another_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    original = salmc.sampling.folder.write_zarr
+    original = salmc.sampling.files.folder.write_zarr
 
     def full(draws, folder):
         if "here" in str(folder):
             raise OSError(28, "No space left on device")
         original(draws, folder)
 
-    monkeypatch.setattr(salmc.sampling.folder, "write_zarr", full)
+    monkeypatch.setattr(salmc.sampling.files.folder, "write_zarr", full)
     result = call("run", "mog2", *QUICK, "--out", "out")
     assert result.exit_code == 2
     assert "No space left on device" in result.stderr
@@ -86,10 +86,10 @@ def test_kill_leaves_nothing_under_the_final_name(own_target):
 
 def test_kill_while_writing_leaves_nothing_under_the_final_name(own_target):
     spec = own_target("""
-        import os, signal, salmc.sampling.folder
+        import os, signal, salmc.sampling.files.folder
         def die(*_):
             os.kill(os.getpid(), signal.SIGKILL)
-        salmc.sampling.folder.write_zarr = die
+        salmc.sampling.files.folder.write_zarr = die
         target = Target(lambda x: -jnp.sum(x**2), 2)
     """)
     finished = subprocess.run([*COMMAND, "run", spec, *QUICK, "--out", "out"], capture_output=True)

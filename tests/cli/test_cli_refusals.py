@@ -7,7 +7,7 @@ import pytest
 
 import salmc.sampling.move
 from command import MOVER, QUICK, call, refused
-from salmc.sampling.folder import open_run
+from salmc.sampling.files.folder import open_run
 
 
 @pytest.mark.parametrize(

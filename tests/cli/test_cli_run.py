@@ -11,7 +11,7 @@ import pytest
 
 import salmc.movers
 from command import QUICK, START, call
-from salmc.sampling.folder import open_run
+from salmc.sampling.files.folder import open_run
 
 
 def test_run_writes_a_folder_that_opens_again():

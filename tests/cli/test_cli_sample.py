@@ -11,7 +11,7 @@ import xarray
 import salmc.kernels
 from command import call
 from salmc.kernels.layers import Whitening
-from salmc.sampling.folder import open_run
+from salmc.sampling.files.folder import open_run
 from salmc.sampling.sampler import Sampler
 from salmc.target import Target
 from salmc.targets import Mog2

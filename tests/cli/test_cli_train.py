@@ -16,8 +16,8 @@ import pytest
 from command import call
 from salmc.learning.checkpoint import Checkpoint
 from salmc.learning.settings import default_settings
-from salmc.sampling.folder import open_run
-from salmc.sampling.saved import load
+from salmc.sampling.files.folder import open_run
+from salmc.sampling.files.saved import load
 
 SMALL = {"steps": 50, "pool_size": 1024, "batch": 256, "chunk": 10, "checkpoint_every": 1}
 SETTINGS = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from salmc.bounds import Unbounded
-from salmc.diagnostics.funnel_curvature import funnels_of_curvature
-from salmc.sampling.coordinates import arrays_of, in_coordinates
+from salmc.diagnostics.straightening.curvature import funnels_of_curvature
+from salmc.sampling.files.coordinates import arrays_of, in_coordinates
 from salmc.straight import NEVER
 from salmc.target import Target
 

@@ -16,11 +16,11 @@ from salmc.errors import OutputError, SalmcError
 from salmc.kernels import FlowKernel, Whitening
 from salmc.learning.checkpoint import Checkpoint, Restored
 from salmc.learning.engine import Record
-from salmc.sampling.archive import to_array, to_bytes
 from salmc.sampling.draws import Draws
-from salmc.sampling.folder import open_run, write_run
+from salmc.sampling.files.archive import to_array, to_bytes
+from salmc.sampling.files.folder import open_run, write_run
+from salmc.sampling.files.saved import load
 from salmc.sampling.sampler import Sampler
-from salmc.sampling.saved import load
 
 FEW, MANY = 150, 3000
 """Damaged copies in `make test`, and in `make test-all`."""

@@ -16,7 +16,7 @@ import pytest
 import xarray
 
 import salmc
-from salmc.sampling.folder import open_run
+from salmc.sampling.files.folder import open_run
 
 _HOLD = """
 import resource, signal, sys, jax, jax.numpy as jnp, numpy as np, salmc
@@ -28,7 +28,8 @@ target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=2)
 """
 
 STREAM = f"""{_HOLD}
-from salmc.sampling import executor, growing_store
+from salmc.sampling import executor
+from salmc.sampling.files import growing_store
 growing_store.PART_BYTES, executor.BLOCK_PROPOSALS = 2**14, 2**10
 kernel = salmc.kernels.FlowKernel(jax.random.key(0), 2, layers=1, width=4, knots=4, radial_knots=4)
 sampler = salmc.Sampler(kernel, target, salmc.kernels.Whitening.identity(2), np.zeros((1, 2)))
@@ -53,7 +54,7 @@ if mode != "disk":
 """
 
 WRITE = f"""{_HOLD}
-from salmc.sampling.folder import write_run
+from salmc.sampling.files.folder import write_run
 kernel = salmc.kernels.FlowKernel(jax.random.key(0), 2, layers=2, width=32, knots=8, radial_knots=6)
 try:
     for turn in range(int(count)):

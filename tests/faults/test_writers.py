@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from salmc.errors import OutputError
-from salmc.sampling.atomic import new_file, new_folder
-from salmc.sampling.lock import only_writer
+from salmc.sampling.files.atomic import new_file, new_folder
+from salmc.sampling.files.lock import only_writer
 
 
 def test_what_two_writers_leave_is_whole(tmp_path):

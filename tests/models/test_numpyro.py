@@ -134,7 +134,7 @@ def test_a_simplex_that_is_cut_far_out_integrates(target):
 
 
 def test_folder_opened_without_the_model_keeps_names(draws, tmp_path):
-    from salmc.sampling.folder import write_run
+    from salmc.sampling.files.folder import write_run
 
     write_run(draws, tmp_path / "run", summary=draws.summary(hunt=False))
     run = salmc.open_run(tmp_path / "run")

@@ -13,7 +13,7 @@ from salmc.errors import OutputError
 from salmc.report.html import MOST_ROWS, render, write_html
 from salmc.report.illustrations import Illustration, Illustrations
 from salmc.sampling.draws import Draws
-from salmc.sampling.folder import write_run
+from salmc.sampling.files.folder import write_run
 from salmc.target import Target
 
 EVIL = "<script>alert('x')</script>\"&"

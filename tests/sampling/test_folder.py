@@ -10,7 +10,7 @@ import pytest
 from salmc.diagnostics.summary import summarize
 from salmc.errors import OutputError
 from salmc.sampling.draws import Draws
-from salmc.sampling.folder import open_run, write_run
+from salmc.sampling.files.folder import open_run, write_run
 from salmc.target import Target
 
 TARGET = Target(lambda x: -0.5 * jnp.sum(x**2), 2, name="normal", mean=[0, 0], std=[1, 1])

@@ -12,8 +12,8 @@ import pytest
 import salmc.kernels
 from salmc.errors import ArgumentError, OutputError, TargetError
 from salmc.kernels.layers import Whitening
+from salmc.sampling.files.saved import load
 from salmc.sampling.sampler import Sampler
-from salmc.sampling.saved import load
 from salmc.target import Target
 from salmc.targets import Mog2
 from simple_kernels import SIMPLE, Autoregressive, Implicit, Independent

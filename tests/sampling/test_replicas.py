@@ -14,9 +14,9 @@ import salmc
 from salmc.errors import OutputError
 from salmc.kernels import Whitening
 from salmc.kernels.mixture import MixtureKernel
+from salmc.sampling.files.saved import _ladder
 from salmc.sampling.replicas import Ladder
 from salmc.sampling.sampler import Sampler
-from salmc.sampling.saved import _ladder
 
 APART = 4.0
 """Of two modes of width 0.4 and 0.8: 10 of the narrower one's widths."""

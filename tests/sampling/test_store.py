@@ -13,8 +13,8 @@ import pytest
 import xarray
 
 from salmc.errors import ArgumentError, OutputError
-from salmc.sampling import atomic, store
 from salmc.sampling.draws import Draws
+from salmc.sampling.files import atomic, store
 from salmc.target import Target
 
 PLAIN = Target(lambda x: -jnp.sum(x**2), 3, name="plain", names=("a", "b", "c"))
@@ -165,7 +165,7 @@ def test_target_of_another_dimension_is_refused(tmp_path):
 def test_kill_while_writing_leaves_nothing_under_the_final_name(tmp_path):
     script = f"""
         import os, signal
-        from salmc.sampling import atomic
+        from salmc.sampling.files import atomic
         with atomic.new_folder({str(tmp_path / "final")!r}) as working:
             (working / "half").write_text("half")
             os.kill(os.getpid(), signal.SIGKILL)

@@ -12,8 +12,9 @@ from test_sampler import POOL, TARGET, WHITENING, Interrupting
 
 from salmc.errors import OutputError
 from salmc.progress import SilentReporter
-from salmc.sampling import executor, growing_store, running
-from salmc.sampling.lock import locked_folder
+from salmc.sampling import executor, running
+from salmc.sampling.files import growing_store
+from salmc.sampling.files.lock import locked_folder
 from salmc.sampling.sampler import Sampler
 from salmc.target import Target
 from simple_kernels import Independent

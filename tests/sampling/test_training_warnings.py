@@ -9,8 +9,8 @@ import pytest
 
 from salmc import kernels
 from salmc.kernels.layers import Whitening
+from salmc.sampling.files.saved import load
 from salmc.sampling.sampler import Sampler
-from salmc.sampling.saved import load
 from salmc.targets import Gaussian
 from simple_kernels import Independent
 

@@ -13,8 +13,8 @@ import salmc
 from salmc.errors import OutputError
 from salmc.kernels import Whitening
 from salmc.kernels.mixture import MixtureKernel
+from salmc.sampling.files.saved import _trajectory
 from salmc.sampling.sampler import Sampler
-from salmc.sampling.saved import _trajectory
 from salmc.sampling.trajectories import Trajectory, follow
 
 
@@ -102,7 +102,7 @@ def test_files_keep_trajectories(tmp_path):
     ],
 )
 def test_damaged_trajectories_are_refused(described):
-    from salmc.sampling.archive import damaged
+    from salmc.sampling.files.archive import damaged
 
     with pytest.raises(OutputError), damaged("file.salmc"):
         _trajectory(described)

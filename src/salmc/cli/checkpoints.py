@@ -13,7 +13,7 @@ def claim_checkpoint(out: Path, *, resume: bool, overwrite: bool, complete: bool
 
     `complete` tells whether `out` is there and needs no more training.
     """
-    from salmc.sampling.atomic import final_place
+    from salmc.sampling.files.atomic import final_place
 
     place = final_place(out)
     checkpoint = place.with_name(f".{place.name}{_SUFFIX}")

@@ -142,7 +142,7 @@ def sample_images(
 def _write(images: "np.ndarray", path: Path) -> None:
     """A strip with one row for each chain; as a GIF, all chains side by side, one draw a frame."""
     from salmc.images.pictures import save_gif, save_png, strip
-    from salmc.sampling.atomic import final_place, output_errors
+    from salmc.sampling.files.atomic import final_place, output_errors
 
     with output_errors(final_place(path)):
         final_place(path).parent.mkdir(parents=True, exist_ok=True)

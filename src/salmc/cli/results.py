@@ -41,9 +41,9 @@ class Results:
     def check_place(self) -> None:
         """Find out before long work whether the folder can be written, and let nobody else do so
         until the command ends."""
-        from salmc.sampling.atomic import check_place
-        from salmc.sampling.folder import is_ours
-        from salmc.sampling.lock import only_writer
+        from salmc.sampling.files.atomic import check_place
+        from salmc.sampling.files.folder import is_ours
+        from salmc.sampling.files.lock import only_writer
 
         check_place(self.folder, overwrite=self.overwrite, ours=is_ours)
         self.interrupts.enter(only_writer(self.folder))
@@ -106,7 +106,7 @@ class Results:
             finish, remedy: as for `end`.
         """
         from salmc.cli.tables import print_run
-        from salmc.sampling.folder import open_run, write_run
+        from salmc.sampling.files.folder import open_run, write_run
 
         judged, summary = judge(draws)
 

@@ -46,7 +46,7 @@ def sample(
 ) -> None:
     """Draw from a trained kernel, judge the draws, and write everything to a folder."""
     with one_sentence(debug=debug, spec=target or ""), Interrupts() as interrupts:
-        from salmc.sampling.saved import load
+        from salmc.sampling.files.saved import load
         from salmc.targets.loading import load_target
 
         folder = choose_folder(out, kernel.stem, "sample")

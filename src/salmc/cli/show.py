@@ -16,8 +16,8 @@ def show(
     with one_sentence(debug=debug):
         from salmc.cli import tables
         from salmc.report.comparison_folder import FORMATS, open_comparison
-        from salmc.sampling.archive import damaged
-        from salmc.sampling.folder import open_run, read_json
+        from salmc.sampling.files.archive import damaged
+        from salmc.sampling.files.folder import open_run, read_json
 
         console = output()
         # Nothing is shown of a folder that cannot be shown in full.

@@ -14,7 +14,7 @@ from salmc.json_values import printable
 if TYPE_CHECKING:
     from salmc.report.comparison import Result
     from salmc.report.comparison_folder import Comparison
-    from salmc.sampling.folder import RunFolder
+    from salmc.sampling.files.folder import RunFolder
 
 MOST_ROWS = 30
 _LEAST_NAME = 12

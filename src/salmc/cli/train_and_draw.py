@@ -50,7 +50,7 @@ def train_and_draw(plan: Plan, spec: str, results: Results, *, resume: bool, nam
     `spec` is the target, or the file of samples for al-mc; `named` tells whether the user named the
     folder, which a training needs that goes on from its checkpoint.
     """
-    from salmc.sampling.folder import is_ours
+    from salmc.sampling.files.folder import is_ours
 
     folder = results.folder
     if resume and not named:

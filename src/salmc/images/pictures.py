@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from salmc import checks
-from salmc.sampling.atomic import new_file
+from salmc.sampling.files.atomic import new_file
 
 _GAP = 1
 """Pixels of paper between two images, before enlarging."""

@@ -17,9 +17,9 @@ from salmc.kernels.layers import Whitening, numpy_generator
 from salmc.kernels.noise import step_noise
 from salmc.programs import compiled
 from salmc.progress import AbstractReporter, reporter
-from salmc.sampling.archive import damaged, require
-from salmc.sampling.kernel_file import read_kernel
-from salmc.sampling.saved import training_of, write_trained
+from salmc.sampling.files.archive import damaged, require
+from salmc.sampling.files.kernel_file import read_kernel
+from salmc.sampling.files.saved import training_of, write_trained
 from salmc.target import Points
 
 STARTS = ("noise", "data")

@@ -28,7 +28,7 @@ from salmc.learning.checkpoint import Checkpoint, Restored
 from salmc.learning.engine import Record
 from salmc.learning.method import TrainingState
 from salmc.progress import AbstractReporter, reporter
-from salmc.sampling.atomic import final_place, new_file, output_errors
+from salmc.sampling.files.atomic import final_place, new_file, output_errors
 
 KERNEL_NAMES = ("conv", "mlp")
 

@@ -20,7 +20,8 @@ whitening and its target by a `Sampler`. Weights are array fields of the module,
 of trained kernels of one shape share one compiled trace.
 
 A kernel is saved as its `description` and its array leaves in tree order (see
-`salmc.sampling.kernel_file`): `from_description` must give a kernel of the same tree and shapes.
+`salmc.sampling.files.kernel_file`): `from_description` must give a kernel of the same tree and
+shapes.
 """
 
 import abc

@@ -19,7 +19,7 @@ from salmc.errors import OutputError
 from salmc.json_values import plain
 from salmc.kernels.layers import Whitening
 from salmc.learning.engine import Record
-from salmc.sampling.archive import (
+from salmc.sampling.files.archive import (
     damaged,
     numbers,
     open_archive,
@@ -28,8 +28,8 @@ from salmc.sampling.archive import (
     to_array,
     words,
 )
-from salmc.sampling.atomic import final_place, new_file, output_errors
-from salmc.sampling.coordinates import in_coordinates
+from salmc.sampling.files.atomic import final_place, new_file, output_errors
+from salmc.sampling.files.coordinates import in_coordinates
 from salmc.target import AbstractTarget
 
 FORMAT = "salmc-training"

@@ -32,7 +32,7 @@ from salmc.learning.transport import require_sinkhorn
 from salmc.learning.worth import Worth
 from salmc.programs import target_failures
 from salmc.progress import AbstractReporter, PartReporter, reporter
-from salmc.sampling.coordinates import arrays_of
+from salmc.sampling.files.coordinates import arrays_of
 from salmc.sampling.sampler import Sampler
 from salmc.sampling.trajectories import Trajectory
 from salmc.target import AbstractTarget

@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from salmc import checks
 from salmc.answers.hunted import with_missed_modes
 from salmc.bounds import Bounds, Unbounded
-from salmc.diagnostics.straightening import find_straight, shows_funnel
+from salmc.diagnostics.straightening.search import find_straight, shows_funnel
 from salmc.diagnostics.trial.funnels import as_wide
 from salmc.errors import TargetError
 from salmc.kernels.layers import Whitening

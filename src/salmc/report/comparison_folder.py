@@ -14,8 +14,8 @@ from typing import Any
 from salmc.errors import OutputError
 from salmc.report import comparison, style
 from salmc.report.comparison import Result
-from salmc.sampling.atomic import new_folder
-from salmc.sampling.folder import (
+from salmc.sampling.files.atomic import new_folder
+from salmc.sampling.files.folder import (
     check_checksums,
     is_ours,
     now,
@@ -24,7 +24,7 @@ from salmc.sampling.folder import (
     write_checksums,
     write_json,
 )
-from salmc.sampling.store import write_zarr
+from salmc.sampling.files.store import write_zarr
 
 FORMAT = "salmc-comparison-2"
 FORMATS = (FORMAT, "salmc-comparison-1")

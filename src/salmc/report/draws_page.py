@@ -21,7 +21,7 @@ from salmc.report import (
 from salmc.report.html import render_page, write_page
 from salmc.report.run_pictures import illustrate
 from salmc.sampling.draws import Draws
-from salmc.sampling.folder import page_content
+from salmc.sampling.files.folder import page_content
 
 KINDS: dict[str, tuple[Callable[[Draws], Figure | None], str]] = {
     "scatter": (scatter.figure, "at least one draw"),

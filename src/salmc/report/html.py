@@ -23,8 +23,8 @@ from salmc.report.run_content import (
     untold_warnings,
 )
 from salmc.report.templates import templates
-from salmc.sampling.atomic import new_file
-from salmc.sampling.folder import read_json
+from salmc.sampling.files.atomic import new_file
+from salmc.sampling.files.folder import read_json
 from salmc.sampling.sampler_uses import MOVED_BY, UNTRAINED
 
 MOST_ROWS = 200

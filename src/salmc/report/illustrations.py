@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from salmc.errors import OutputError
-from salmc.sampling.atomic import new_file
-from salmc.sampling.folder import read_json, write_json
+from salmc.sampling.files.atomic import new_file
+from salmc.sampling.files.folder import read_json, write_json
 
 
 class Illustration(NamedTuple):

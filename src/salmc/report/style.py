@@ -17,7 +17,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from salmc.sampling.atomic import new_file
+from salmc.sampling.files.atomic import new_file
 
 _LOOK = matplotlib.rc_params_from_file(
     Path(__file__).with_name("salmc.mplstyle"), use_default_template=False

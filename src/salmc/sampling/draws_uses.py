@@ -113,14 +113,14 @@ class DrawsUses:
 
     def save(self: Any, path: str | Path) -> Path:
         """Write a Zarr folder that ArviZ can read; atomic."""
-        from salmc.sampling.store import save_draws
+        from salmc.sampling.files.store import save_draws
 
         return save_draws(self, path)
 
     @staticmethod
     def load(path: str | Path, target: AbstractTarget | None = None) -> "Draws":
         """Read what `save` wrote."""
-        from salmc.sampling.store import load_draws
+        from salmc.sampling.files.store import load_draws
 
         return load_draws(path, target)
 

@@ -71,6 +71,6 @@ class SamplerUses:
         Raises:
             OutputError: if it cannot be written.
         """
-        from salmc.sampling.saved import save_sampler
+        from salmc.sampling.files.saved import save_sampler
 
         return save_sampler(self, path)

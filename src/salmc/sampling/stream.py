@@ -20,14 +20,14 @@ import numpy as np
 
 from salmc.errors import OutputError
 from salmc.progress import AbstractReporter, reporter
-from salmc.sampling.atomic import check_place, final_place, output_errors
 from salmc.sampling.draws import Draws, Tally
 from salmc.sampling.executor import AbstractExecutor, Block, ChainRun
-from salmc.sampling.growing_store import GrowingStore
-from salmc.sampling.lock import locked_folder
+from salmc.sampling.files.atomic import check_place, final_place, output_errors
+from salmc.sampling.files.growing_store import GrowingStore
+from salmc.sampling.files.lock import locked_folder
+from salmc.sampling.files.stream_state import Reached, StreamState
 from salmc.sampling.running import Thinning
 from salmc.sampling.sampler import Sampler
-from salmc.sampling.stream_state import Reached, StreamState
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

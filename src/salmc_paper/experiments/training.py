@@ -5,8 +5,8 @@ import functools
 from typing import Any
 
 from salmc.errors import OutputError
+from salmc.sampling.files.saved import load
 from salmc.sampling.sampler import Sampler
-from salmc.sampling.saved import load
 from salmc_paper.harness.jobs import (
     Context,
     Job,

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from salmc.json_values import plain, to_text
-from salmc.sampling.atomic import new_file, output_errors
+from salmc.sampling.files.atomic import new_file, output_errors
 from salmc_paper.harness.jobs import Context, Job, Product, Record
 
 FORMAT = 1

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from salmc.errors import OutputError
-from salmc.sampling.atomic import final_place, new_file, output_errors
+from salmc.sampling.files.atomic import final_place, new_file, output_errors
 from salmc_paper.images.classifier import Classifier
 
 FORMAT = "salmc-classifier"

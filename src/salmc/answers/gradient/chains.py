@@ -3,7 +3,7 @@
 Where no mixture fits a target that is differentiable, trajectories (`sampling.trajectories`) often
 mix well, if their coordinates suit it. Rounds of many chains find these, one after the other:
 
-    coordinates   funnels straight, by the density's own derivatives (`funnel_curvature`) or, for
+    coordinates   funnels straight, by the density's own derivatives (`curvature`) or, for
                   bends, by what the chains show (`straightening`); then white
     step size     so that a share `_WANTED` of the moves is accepted; more where any diverge
     length        the one with most effective draws for each gradient

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from salmc.diagnostics.funnel_curvature import funnels_of_curvature
-from salmc.diagnostics.straightening import find_straight
+from salmc.diagnostics.straightening.curvature import funnels_of_curvature
+from salmc.diagnostics.straightening.search import find_straight
 from salmc.movers.base import log_densities
 from salmc.movers.climb import can_climb, second_derivatives
 from salmc.programs import compiled

@@ -22,7 +22,7 @@ from salmc.answers.mixture.laplace import laplace_mixture
 from salmc.answers.mixture.support import edges_of, support_of
 from salmc.answers.mixture.weighted_draws import Archive
 from salmc.bounds import Bounds, Unbounded
-from salmc.diagnostics.straightening import find_straight
+from salmc.diagnostics.straightening.search import find_straight
 from salmc.movers.base import check_at
 from salmc.movers.climb import can_climb, find_modes
 from salmc.movers.cover import first_location

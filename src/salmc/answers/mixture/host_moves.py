@@ -6,7 +6,7 @@ import numpy as np
 
 from salmc.answers.mixture.evaluator import Evaluator
 from salmc.diagnostics.point_sets import Cloud, Numbers
-from salmc.diagnostics.straightening import shows_funnel
+from salmc.diagnostics.straightening.search import shows_funnel
 from salmc.movers.funnels import through_funnels
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from salmc.bounds import Unbounded
 from salmc.diagnostics.hunt import Hunt, hunt
 from salmc.diagnostics.point_sets import Cloud, Numbers
-from salmc.diagnostics.straightening import find_straight
+from salmc.diagnostics.straightening.search import find_straight
 from salmc.diagnostics.trial.brinks import Brink, brinks
 from salmc.diagnostics.trial.exchanges import Exchange, exchanges
 from salmc.diagnostics.trial.frame import Frame, spaced

@@ -20,11 +20,19 @@ import numpy as np
 
 from salmc.errors import OutputError
 from salmc.json_values import plain
-from salmc.sampling.archive import damaged, numbers, open_archive, real, require, to_array, whole
-from salmc.sampling.atomic import new_file
 from salmc.sampling.chain_states import ChainState
 from salmc.sampling.executor import Block, ChainRun
-from salmc.sampling.growing_store import KEPT
+from salmc.sampling.files.archive import (
+    damaged,
+    numbers,
+    open_archive,
+    real,
+    require,
+    to_array,
+    whole,
+)
+from salmc.sampling.files.atomic import new_file
+from salmc.sampling.files.growing_store import KEPT
 from salmc.sampling.running import RunningMoments, Thinning
 
 FORMAT = "salmc-stream-state-1"

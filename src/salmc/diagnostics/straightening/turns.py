@@ -13,9 +13,9 @@ over a few directions g, turns t at quantiles of g, and centres by weighted leas
 import numpy as np
 from jaxtyping import Float
 
-from salmc.diagnostics.funnel import LARGEST, Funnel, turned
 from salmc.diagnostics.point_sets import Cloud, with_one
-from salmc.diagnostics.straightening import Units
+from salmc.diagnostics.straightening.funnel import LARGEST, Funnel, turned
+from salmc.diagnostics.straightening.search import Units
 from salmc.straight import NEVER
 
 _QUANTILES = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)

@@ -1,17 +1,17 @@
 """The shape of a funnel in a cloud: its scale, its effects, their powers and centres.
 
 Of all powers a and centres c those are taken that make the effects y = c + e^{−a (s − m)} (θ − c)
-narrowest, which is maximum likelihood of a Gaussian (`diagnostics.straightening`).
+narrowest, which is maximum likelihood of a Gaussian (`diagnostics.straightening.search`).
 """
 
 import numpy as np
 from jaxtyping import Float
 
-from salmc.diagnostics.funnel import Funnel
-from salmc.diagnostics.funnel_turns import with_turns
 from salmc.diagnostics.point_sets import Cloud
-from salmc.diagnostics.straightening import Units, are_empty, likelihood
-from salmc.diagnostics.weighted_moments import WeightedMoments
+from salmc.diagnostics.straightening.funnel import Funnel
+from salmc.diagnostics.straightening.search import Units, are_empty, likelihood
+from salmc.diagnostics.straightening.turns import with_turns
+from salmc.diagnostics.straightening.weighted_moments import WeightedMoments
 from salmc.straight import Straight
 
 _MOST_CENTRES, _LEAST_CENTRE = 4, 0.05

@@ -113,7 +113,7 @@ def _funnel(cloud: Units) -> tuple[float, Straight | None]:
     shown = _shown(cloud)
     if not np.any(shown):
         return -np.inf, None
-    from salmc.diagnostics.funnel_shapes import best_funnel
+    from salmc.diagnostics.straightening.shapes import best_funnel
 
     return best_funnel(cloud, shown)
 

@@ -10,7 +10,7 @@ import numpy as np
 from salmc.bounds import Bounds, Unbounded
 from salmc.errors import OutputError
 from salmc.programs import on_device
-from salmc.sampling.archive import numbers, require
+from salmc.sampling.files.archive import numbers, require
 from salmc.straight import NEVER, Straight
 from salmc.target import AbstractTarget
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from salmc.errors import OutputError
-from salmc.sampling.abandoned import at_work, being_written, remove_abandoned
+from salmc.sampling.files.abandoned import at_work, being_written, remove_abandoned
 
 _EXCLUSIVE = (
     os.O_RDWR

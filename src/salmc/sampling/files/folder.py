@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from salmc.errors import OutputError
 from salmc.json_values import printable, to_text
-from salmc.sampling.atomic import new_folder
 from salmc.sampling.draws import Draws
-from salmc.sampling.store import load_draws, write_zarr
+from salmc.sampling.files.atomic import new_folder
+from salmc.sampling.files.store import load_draws, write_zarr
 from salmc.target import AbstractTarget
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from salmc.diagnostics.point_sets import Cloud, with_one
-from salmc.diagnostics.straightening import Units
+from salmc.diagnostics.straightening.search import Units
 from salmc.straight import NEVER, Straight
 
 LARGEST = 60.0

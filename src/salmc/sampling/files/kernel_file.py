@@ -25,9 +25,9 @@ from salmc.errors import OutputError
 from salmc.json_values import printable, to_text
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import at_most_weights
-from salmc.sampling.archive import damaged, open_archive, require, to_array, to_bytes
-from salmc.sampling.atomic import final_place, new_file, output_errors
-from salmc.sampling.folder import now, versions
+from salmc.sampling.files.archive import damaged, open_archive, require, to_array, to_bytes
+from salmc.sampling.files.atomic import final_place, new_file, output_errors
+from salmc.sampling.files.folder import now, versions
 
 FORMAT = "salmc-kernel"
 FORMAT_VERSION, _FIRST_VERSION = 4, 1

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from salmc.errors import OutputError
-from salmc.sampling.atomic import final_place, output_errors
+from salmc.sampling.files.atomic import final_place, output_errors
 
 try:
     import fcntl

@@ -19,9 +19,9 @@ import zarr
 
 from salmc.json_values import to_text
 from salmc.sampling.arviz_tree import to_arviz
-from salmc.sampling.atomic import flush_file, flush_folder, new_file
 from salmc.sampling.draws import Draws
 from salmc.sampling.executor import Block, ChainRun
+from salmc.sampling.files.atomic import flush_file, flush_folder, new_file
 
 FORMAT = "salmc-stream-1"
 PART_BYTES = 2**22

@@ -11,9 +11,9 @@ import numpy as np
 from salmc.errors import OutputError
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
-from salmc.sampling.archive import damaged, numbers, real, require, whole, words
-from salmc.sampling.coordinates import arrays_of, in_coordinates
-from salmc.sampling.kernel_file import FORMAT_VERSION, read_kernel, write_kernel
+from salmc.sampling.files.archive import damaged, numbers, real, require, whole, words
+from salmc.sampling.files.coordinates import arrays_of, in_coordinates
+from salmc.sampling.files.kernel_file import FORMAT_VERSION, read_kernel, write_kernel
 from salmc.sampling.replicas import Ladder
 from salmc.sampling.sampler import Sampler
 from salmc.sampling.trajectories import Trajectory

@@ -15,12 +15,12 @@ import numpy as np
 from salmc import checks
 from salmc.errors import OutputError
 from salmc.json_values import printable
-from salmc.sampling.archive import damaged, numbers, real, require, words
 from salmc.sampling.arviz_tree import stored_groups, to_arviz
-from salmc.sampling.atomic import new_folder
 from salmc.sampling.draws import Draws
+from salmc.sampling.files.archive import damaged, numbers, real, require, words
+from salmc.sampling.files.atomic import new_folder
+from salmc.sampling.files.zarr_arrays import read_group
 from salmc.sampling.variables import Variables, stored_variables
-from salmc.sampling.zarr_arrays import read_group
 from salmc.target import AbstractTarget
 
 FORMAT = "salmc-draws-1"

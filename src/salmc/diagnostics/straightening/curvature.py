@@ -20,9 +20,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import least_squares
 
-from salmc.diagnostics.funnel import Funnel, turned
 from salmc.diagnostics.point_sets import Cloud, with_one
-from salmc.diagnostics.straightening import Units
+from salmc.diagnostics.straightening.funnel import Funnel, turned
+from salmc.diagnostics.straightening.search import Units
 from salmc.straight import NEVER, Straight
 
 _MOSTLY = 0.95

@@ -25,6 +25,8 @@ NAMES = (
     "a_nice_mc",
     "nuts_references",
     "hard_posteriors",
+    "hundred_dimensions",
+    "million_rows",
     "known_marginals",
     "honesty",
     "first_answer",

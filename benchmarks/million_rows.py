@@ -41,7 +41,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
     """Features and labels, correlated and on different scales."""
     generator = np.random.default_rng(11)
     mixing = np.eye(FEATURES) + 0.4 * generator.normal(size=(FEATURES, FEATURES))
-    features = generator.normal(size=(ROWS, FEATURES), dtype=np.float32) @ mixing.astype(np.float32)
+    features = generator.standard_normal((ROWS, FEATURES), np.float32) @ mixing.astype(np.float32)
     weights = generator.normal(size=FEATURES) * 0.5
     chances = 1.0 / (1.0 + np.exp(-(features @ weights - 0.3)))
     return features, (generator.random(ROWS) < chances).astype(int)

@@ -157,7 +157,7 @@ def test_sums_in_chunks_are_sums(monkeypatch):
         return jax.jit(lambda x: (target.log_densities(x), target.gradients(x)))(points)
 
     whole, slopes = both()
-    monkeypatch.setattr("salmc.targets.posterior.MOST_AT_ONCE", 21)
+    monkeypatch.setattr("salmc.targets.sums.MOST_AT_ONCE", 21)
     again, their_slopes = both()
     np.testing.assert_allclose(again, whole, rtol=1e-5)
     np.testing.assert_allclose(their_slopes, slopes, rtol=1e-4, atol=1e-4)

@@ -25,7 +25,8 @@ from salmc import checks
 from salmc.datasets import tables
 from salmc.datasets.tables import Standardisation
 from salmc.target import AbstractTarget, Point, Points, Scalar, zero_where_invalid
-from salmc.targets.posterior import random_subset, sum_over_chunks
+from salmc.targets.posterior import random_subset
+from salmc.targets.sums import sum_over_chunks
 
 BATCH_SIZE = 64
 """Data in a minibatch, as in the paper."""

@@ -21,9 +21,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 from salmc import checks
 from salmc.errors import TargetError
 from salmc.target import AbstractTarget, Point, Points, Scalar, zero_where_invalid
-
-MOST_AT_ONCE = 2**24
-"""Numbers for pairs of a point and a datum at once: 64 MB in single precision."""
+from salmc.targets.sums import sum_over_chunks
 
 
 class Posterior(AbstractTarget):
@@ -144,33 +142,6 @@ class Posterior(AbstractTarget):
                     f"The `{label}` of `{self.name}` must return a scalar, the log density {of}. "
                     f"Got {type(value).__name__ if shape is None else f'shape {shape}'} instead."
                 )
-
-
-def sum_over_chunks(part: Callable[[PyTree], Array], data: PyTree, points: int) -> Array:
-    """Σ part(chunk) over chunks of the data that keep points × data within a bound.
-
-    Args:
-        part: some of the data ↦ its part of a sum over all of them.
-        data: a tree of arrays with a common leading axis.
-        points: how many points `part` has, for each of which it holds a number for each datum.
-    """
-    total = jax.tree.leaves(data)[0].shape[0]
-    length = max(1, MOST_AT_ONCE // max(points, 1))
-    if total <= length:
-        return part(data)
-    whole, rest = divmod(total, length)
-
-    def chunk(first: Array) -> Array:
-        return part(
-            jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, first, length), data)
-        )
-
-    shape = jax.eval_shape(chunk, jnp.zeros((), int))
-    first = jnp.zeros(shape.shape, shape.dtype)
-    summed = jax.lax.fori_loop(0, whole, lambda i, sofar: sofar + chunk(i * length), first)
-    if rest:
-        summed = summed + part(jax.tree.map(lambda leaf: leaf[whole * length :], data))
-    return summed
 
 
 def random_subset(key: PRNGKeyArray, total: int, size: int) -> Int[Array, " size"]:

@@ -1,6 +1,6 @@
 """The jobs that the two image experiments share: training a chain over images, and running it."""
 
-import contextlib
+import functools
 import time
 from typing import Any
 
@@ -8,22 +8,14 @@ import numpy as np
 
 from salmc.datasets.fetch import FOLDER_VARIABLE, user_folder
 from salmc.datasets.image_data import ImageData, load_images
-from salmc.errors import DataError, OutputError
+from salmc.errors import DataError
 from salmc.images.pictures import save_gif, save_png, sheet, strip
 from salmc.images.sampler import ImageSampler, load
 from salmc.images.settings import ImageSettings
-from salmc_paper.harness.jobs import (
-    Context,
-    Job,
-    NotAvailableError,
-    Product,
-    Record,
-    not_interrupted,
-)
+from salmc_paper.experiments.training import KERNEL, trained_in_full
+from salmc_paper.harness.jobs import Context, Job, NotAvailableError, Product, Record
 
 VERSION = 2
-KERNEL = "salmc"
-_CHECKPOINT = "checkpoint.npz"
 
 NOISES = {0.5: "ξ ~ N(0, 0.5 I)", 0.0: "ξ = 0"}
 """The paper's two settings: variance of the noise, and how it is written."""
@@ -147,25 +139,13 @@ def _train(context: Context) -> Product:
     from salmc.images.train import train
 
     data = images_of(context.arguments, "train")
-    checkpoint = context.place(_CHECKPOINT)
     options: dict[str, Any] = {
         "kernel": context["kernel"],
         "settings": _settings(context.arguments),
         "seed": context["seed"],
-        "checkpoint": checkpoint,
-        "resume": True,
         "progress": False,
     }
-    try:
-        sampler = train(data, **options)
-    except OutputError:
-        # A checkpoint that cannot be read, of a run that was killed: begin anew.
-        checkpoint.unlink(missing_ok=True)
-        sampler = train(data, **options)
-    not_interrupted(sampler.warnings)
-    sampler.save(context.place(KERNEL))
-    with contextlib.suppress(OSError):
-        checkpoint.unlink(missing_ok=True)
+    sampler = trained_in_full(context, functools.partial(train, data, **options))
     figures = {
         "images": len(data.images),
         "shape": list(data.shape),

@@ -9,10 +9,17 @@ from salmc.diagnostics import autocorrelation
 from salmc.report import style
 from salmc.sampling.draws import Draws
 from salmc.target import AbstractTarget
+from salmc.targets import GaussianMixture
 from salmc_paper.experiments import rows
 from salmc_paper.experiments.training import trained
 from salmc_paper.harness.jobs import Context, Job, Plan, Product, not_interrupted
-from salmc_paper.measures.judging import ExactSet, exact_draws, judge_chains, mmd_path
+from salmc_paper.measures.judging import (
+    ExactSet,
+    between_modes,
+    exact_draws,
+    judge_chains,
+    mmd_path,
+)
 from salmc_paper.measures.problems import find_target
 
 VERSION = 2
@@ -80,9 +87,8 @@ def _run(context: Context) -> Product:
     log_density = np.asarray(draws.log_density, dtype=float)
     ratios = np.exp(np.minimum(np.diff(log_density, axis=1), 0.0))
     figures = judge_chains(target, draws)
-    centres = np.asarray(target.means)  # type: ignore[attr-defined]
-    nearest = np.min(np.linalg.norm(flat[:, None] - centres, axis=2), axis=1)
-    figures["between_modes"] = float(np.mean(nearest > 2.0))
+    assert isinstance(target, GaussianMixture)
+    figures["between_modes"] = between_modes(target, flat)
     times = np.unique(np.geomspace(1, count, 40).round().astype(int))
     paths = np.stack([mmd_path(chain, *exact) for chain in positions])
     arrays = {

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.kernels.noise import normal
+from salmc.metropolis import normal
 from salmc.programs import compiled
 from salmc.target import Points
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.noise import normal
+from salmc.metropolis import normal
 from salmc.programs import compiled
 from salmc.target import Points, Scalar
 

@@ -2,6 +2,7 @@
 
 import functools
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from salmc.errors import DataError
 from salmc.images.pictures import save_gif, save_png, sheet, strip
 from salmc.images.sampler import ImageSampler, load
 from salmc.images.settings import ImageSettings
+from salmc_paper.display.tables import number
 from salmc_paper.experiments.training import KERNEL, trained_in_full
 from salmc_paper.harness.jobs import Context, Job, NotAvailableError, Product, Record
+from salmc_paper.images.frechet import frechet_with_floor
 
 VERSION = 2
 
@@ -108,6 +111,28 @@ def run_chain(context: Context, sampler: ImageSampler) -> tuple[np.ndarray, dict
     if drawn.shape[1] < draws:
         raise KeyboardInterrupt
     return drawn, {"draws_per_second": chains * draws / seconds}
+
+
+def frechet_figures(
+    parts: Iterable[np.ndarray], real: np.ndarray, other_real: np.ndarray
+) -> dict[str, float]:
+    """The distances of all draws, of the first and of the last of them, as figures of a job."""
+    distance, first, last = (frechet_with_floor(part, real, other_real) for part in parts)
+    return {
+        "frechet": distance.value,
+        "frechet_floor": distance.floor,
+        "frechet_first": first.value,
+        "frechet_last": last.value,
+    }
+
+
+def frechet_words(figures: dict[str, Any]) -> str:
+    """The same in a sentence."""
+    return (
+        f"the Fréchet distance is {number(figures['frechet'])} against a floor of "
+        f"{number(figures['frechet_floor'])}, {number(figures['frechet_first'])} at the chains' "
+        f"beginning and {number(figures['frechet_last'])} at their end"
+    )
 
 
 def parts_of(draws: np.ndarray, count: int) -> list[np.ndarray]:

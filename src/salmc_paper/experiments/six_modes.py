@@ -1,5 +1,6 @@
 """Chains on Mog6 from N(0, I), which the figures of draws and of convergence both show."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +13,7 @@ from salmc.target import AbstractTarget
 from salmc.targets import GaussianMixture
 from salmc_paper.experiments import rows
 from salmc_paper.experiments.training import trained
-from salmc_paper.harness.jobs import Context, Job, Plan, Product, not_interrupted
+from salmc_paper.harness.jobs import Context, Job, Plan, Product, Record, Results, not_interrupted
 from salmc_paper.measures.judging import (
     ExactSet,
     between_modes,
@@ -58,6 +59,12 @@ LINES = (
     Line("SGLD", "sgld", None, False, style.SERIES[2]),
     Line("exact draws", "exact", None, False, style.INK),
 )
+
+
+def shown(results: Results, lines: Sequence[Line] = LINES) -> list[tuple[Line, Record]]:
+    """The samplers of which there are results, in their order."""
+    found = [(line, results.first(**line.arguments)) for line in lines]
+    return [(line, record) for line, record in found if record is not None]
 
 
 def chains_jobs(plan: Plan) -> list[Job]:

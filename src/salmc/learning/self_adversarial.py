@@ -35,7 +35,7 @@ from salmc.learning.method import (
     learning_rate,
     with_memory,
 )
-from salmc.learning.mixture import mixture_move
+from salmc.learning.mixture_move import mixture_move
 from salmc.learning.particles import Proposals, Slice, Values
 from salmc.learning.settings import LearningSettings
 from salmc.learning.validation import held_out_figure

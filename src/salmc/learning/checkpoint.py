@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from salmc.errors import OutputError
@@ -22,6 +20,7 @@ from salmc.learning.engine import Record
 from salmc.sampling.files.archive import damaged, numbers, read_arrays, real, require, words
 from salmc.sampling.files.atomic import final_place, new_file, output_errors
 from salmc.sampling.files.coordinates import arrays_of_whitening, in_coordinates, whitening_of
+from salmc.sampling.files.kernel_file import array_leaves, with_leaves
 from salmc.target import AbstractTarget
 
 FORMAT = "salmc-training"
@@ -70,9 +69,8 @@ class Checkpoint:
             "identity": self.identity,
             "record": dataclasses.asdict(record),
         }
-        arrays: dict[str, Any] = {
-            f"state/{i}": np.asarray(leaf) for i, leaf in enumerate(_leaves(state))
-        }
+        leaves = enumerate(array_leaves(state))
+        arrays: dict[str, Any] = {f"state/{i}": np.asarray(leaf) for i, leaf in leaves}
         arrays |= arrays_of_whitening(self.whitening)
         arrays |= self.coordinates | {"header": np.array(json.dumps(header)), "start": self.start}
         place = final_place(self.path)
@@ -135,8 +133,7 @@ class Restored:
 
     def state(self, like: State) -> State:
         """The stored state, in the tree of another."""
-        dynamic, static = eqx.partition(like, eqx.is_array)
-        leaves, tree = jax.tree.flatten(dynamic)
+        leaves = array_leaves(like)
         stored = [self._arrays.get(f"state/{i}") for i in range(len(leaves))]
         fits = all(
             array is not None and array.shape == leaf.shape and array.dtype == leaf.dtype
@@ -144,7 +141,7 @@ class Restored:
         )
         if not fits:
             raise OutputError(f"{self.path} does not fit this run's kernel, pool or precision.")
-        return eqx.combine(jax.tree.unflatten(tree, [jnp.asarray(a) for a in stored]), static)
+        return with_leaves(like, stored)
 
 
 def _record(content: dict[str, Any]) -> Record:
@@ -167,7 +164,3 @@ def _record(content: dict[str, Any]) -> Record:
     require(len(record.trajectory) in (0, 2), "trajectory")
     require(all(real(number) > 0.0 for number in record.trajectory), "trajectory")
     return record
-
-
-def _leaves(state: eqx.Module) -> list[Any]:
-    return jax.tree.leaves(eqx.filter(state, eqx.is_array))

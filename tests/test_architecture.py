@@ -15,7 +15,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 WALK = """
-import sys, threading
+import dataclasses, sys, threading
 import jax, jax.numpy as jnp, salmc, salmc.learning.fit, salmc.sampling.sampler
 from salmc.kernels import FlowKernel
 
@@ -39,6 +39,7 @@ small = {"steps": 4, "batch": 32}  # and a pool as in the examples of `fit` and 
 threading.settrace(watch)
 sys.settrace(watch)
 sampler = salmc.fit(target, kernel=kernel, settings=small, seed=0, progress=False)
+sampler = dataclasses.replace(sampler, local=1)  # as after short trainings
 sampler.sample(chains=32, draws=100, seed=1, progress=False)
 sys.settrace(None)
 threading.settrace(None)

@@ -16,8 +16,8 @@ import pytest
 from black_boxes import deadly, failing, of_many, of_one, slow
 from salmc.errors import ArgumentError, TargetError
 from salmc.evaluation import PART_SECONDS, Evaluation
-from salmc.pools import workers_of
 from salmc.target import Target
+from salmc.worker_pools import workers_of
 
 POINTS = np.random.default_rng(0).normal(size=(40, 2))
 VALUES = -0.5 * np.sum(POINTS**2, axis=1)

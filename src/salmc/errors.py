@@ -1,7 +1,7 @@
 """Every error that salmc raises on purpose.
 
 Each carries one sentence for a person: what is wrong, what was given, what to do.
-The command line prints that sentence and exits with code 2.
+The command line prints that sentence and exits with code 2; `reason` tells any error in one line.
 """
 
 
@@ -31,3 +31,11 @@ class DataError(SalmcError):
 
 class MissingPackageError(SalmcError, ImportError):
     """A package that salmc does not install by itself is needed, and is not there."""
+
+
+def reason(error: BaseException) -> str:
+    """Any error in one line: its own sentence if it is one of ours, else with its kind before."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if isinstance(error, SalmcError) and lines:
+        return lines[0]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

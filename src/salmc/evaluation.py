@@ -2,9 +2,9 @@
 
 A pool is anything that speaks `concurrent.futures` (`submit`: a process pool, Dask's
 `client.get_executor()`, `mpi4py.futures`), or the way of `multiprocessing` (`apply_async`: its own
-pool, and Ray's); see `salmc.pools`. It changes speed and never values. A batch is cut into parts
-that take about a tenth of a second each, by what points have cost so far: long enough that sending
-them does not matter, short enough that no worker waits long for another.
+pool, and Ray's); see `salmc.worker_pools`. It changes speed and never values. A batch is cut into
+parts that take about a tenth of a second each, by what points have cost so far: long enough that
+sending them does not matter, short enough that no worker waits long for another.
 
 A part counts when its values are here, once. If a worker dies, the parts that are lost, and no
 others, are sent again. With `keep`, values are in a file as soon as they are here
@@ -22,7 +22,7 @@ import numpy as np
 
 from salmc.errors import ArgumentError, OutputError, TargetError
 from salmc.kept_evaluations import KeptEvaluations
-from salmc.pools import Pending, WorkersDiedError, renewed, speaks, workers_of
+from salmc.worker_pools import Pending, WorkersDiedError, renewed, speaks, workers_of
 
 PART_SECONDS = 0.1
 """What one part should take."""

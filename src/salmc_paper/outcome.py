@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from salmc.errors import reason
 from salmc.json_values import to_text
 from salmc_paper import registry
 from salmc_paper.display.tables import Table
 from salmc_paper.harness.jobs import Plan, Record, Results, in_order
-from salmc_paper.harness.runner import reason
 from salmc_paper.harness.store import Store, machine, write_text
 
 QUICK = (

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from salmc.sampling.files.atomic import new_file, output_errors
+from salmc.sampling.files.atomic import output_errors, write_file
 from salmc_paper.harness.store import write_text
 from salmc_paper.outcome import section
 from salmc_paper.registry import EXPERIMENTS
@@ -36,8 +36,7 @@ def write_docs(out: Path, docs: Path) -> Path:
         images.mkdir(parents=True, exist_ok=True)
     for name in EXPERIMENTS:
         if (out / f"{name}.png").exists():
-            with new_file(images / f"{name}.png") as file:
-                file.write((out / f"{name}.png").read_bytes())
+            write_file(images / f"{name}.png", (out / f"{name}.png").read_bytes())
     return write_text(docs / "results.md", _page(out, "images/results/"))
 
 

@@ -10,11 +10,10 @@ import pytest
 import salmc
 from salmc.errors import ArgumentError
 from salmc.kernels import MLPKernel, NICEKernel
-from salmc.kernels.noise import normal
 from salmc.learning import LearningSettings, NICESettings, a_nice_mc, nice_settings, sal_mc
 from salmc.learning.pair_critic import PairCritic, wasserstein_critic_loss
 from salmc.learning.pair_game import leap
-from salmc.metropolis import mean_jump
+from salmc.metropolis import mean_jump, normal
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from salmc.learning.mixture import mixture_move
+from salmc.learning.mixture_move import mixture_move
 from salmc.learning.particles import Particles, Proposals, Slice, evolved, exact_ratio
 from salmc.metropolis import acceptance, log_ratio, taken
 from simple_kernels import Mirror

@@ -104,7 +104,7 @@ def test_steps_of_ones_own_are_those_of_sample():
     step = one.transition()
     state = step.init(jnp.zeros(2))
     assert state.beside.shape == (3 * 2,)
-    from salmc.kernels.noise import step_keys
+    from salmc.metropolis import step_keys
     from salmc.sampling.sampler import _chain_keys
 
     _, chain_key = jax.random.split(jax.random.key(0, impl="threefry2x32"))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from salmc.cli import options as shared
-from salmc.cli.console import BAD_INPUT, Interrupts, complain, one_sentence, reason
+from salmc.cli.console import BAD_INPUT, Interrupts, complain, one_sentence
 from salmc.cli.results import Results, choose_folder, judge
 from salmc.cli.run import move
 from salmc.cli.train_and_draw import Plan, draw, learn, learning_settings
-from salmc.errors import ArgumentError, SalmcError
+from salmc.errors import ArgumentError, SalmcError, reason
 
 if TYPE_CHECKING:
     import jax

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from salmc.errors import SalmcError
+from salmc.errors import SalmcError, reason
 from salmc.json_values import printable
 from salmc.programs_on_disk import remember_programs
 
@@ -120,14 +120,6 @@ class Interrupts:
             yield
         finally:
             self.held = before
-
-
-def reason(error: BaseException) -> str:
-    """An error in one line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if isinstance(error, SalmcError) and lines:
-        return lines[0]
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def _explain(error: Exception, spec: str) -> tuple[str, int]:

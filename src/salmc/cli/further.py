@@ -15,7 +15,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from salmc.cli.console import BAD_INPUT, complain, reason, remembering
+from salmc.cli.console import BAD_INPUT, complain, remembering
+from salmc.errors import reason
 
 GROUP = "salmc.commands"
 SETTINGS = {"help_option_names": ["-h", "--help"]}

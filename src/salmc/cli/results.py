@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from salmc.cli.console import BAD_INPUT, INTERRUPTED, Interrupts, complain, output, reason
-from salmc.errors import OutputError
+from salmc.cli.console import BAD_INPUT, INTERRUPTED, Interrupts, complain, output
+from salmc.errors import OutputError, reason
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -18,19 +18,19 @@ from salmc.diagnostics.chain_statistics import (
     ess_known_moments,
     ess_per_second,
 )
-from salmc.diagnostics.coordinates import (
-    Coordinate,
-    coordinates_of,
-    smallest_ess_of,
-    variables_of,
-    worst_rhat,
-)
 from salmc.diagnostics.coverage import missed_share
 from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.invariance import InvarianceTest
 from salmc.diagnostics.mmd import median_bandwidth, mmd_floor, mmd_squared
 from salmc.diagnostics.point_sets import StatisticWithFloor, safe_scale, subset
 from salmc.diagnostics.spoken import Spoken
+from salmc.diagnostics.table_lines import (
+    Coordinate,
+    coordinates_of,
+    smallest_ess_of,
+    variables_of,
+    worst_rhat,
+)
 from salmc.diagnostics.trial.repeats import repeated_share
 from salmc.diagnostics.trial.trial import Trial
 from salmc.diagnostics.truth_errors import ModeWeights, MomentErrors, mode_weights, moment_errors

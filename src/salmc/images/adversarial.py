@@ -41,21 +41,21 @@ from jaxtyping import Array, PRNGKeyArray, UInt8
 from salmc.images.augmentation import adapted, changed
 from salmc.images.critic import ImageCritic
 from salmc.images.settings import ImageSettings
-from salmc.kernels.image import AbstractImageKernel, Codes
+from salmc.kernels.image import AbstractImageKernel, Codes, from_bytes
 from salmc.kernels.layers import numpy_generator
-from salmc.kernels.noise import normal
 from salmc.learning.method import (
     AbstractMethod,
     StepResult,
     TrainingState,
     Weights,
-    averaged,
     descend,
     first_state,
+    kernel_step,
     learning_rate,
 )
 from salmc.learning.objective import adversarial_critic_loss, adversarial_kernel_loss
 from salmc.learning.transport import closed_form
+from salmc.metropolis import normal
 from salmc.target import Points, Scalar
 
 _SHARE = 4
@@ -134,20 +134,14 @@ class ImageAdversarial(AbstractMethod):
         both, rate = loss + judged, learning_rate(settings, state)
         fine = jnp.isfinite(both + jnp.sum(gradient) + jnp.sum(critic_gradient))
         both = jnp.where(fine, both, jnp.nan)
-        weights, memory, _ = descend(
-            settings, state.weights, state.kernel_optimiser, both, gradient, rate
-        )
+        state, _ = kernel_step(settings, state, both, gradient, rate)
         critic_weights, critic_memory, _ = descend(
             settings, state.critic, state.critic_optimiser, both, critic_gradient, rate
         )
-        average = averaged(settings, state, weights)
         state = dataclasses.replace(
             state,
-            weights=weights,
-            average=average,
-            best=average,
+            best=state.average,
             critic=critic_weights,
-            kernel_optimiser=memory,
             critic_optimiser=critic_memory,
             inputs=jnp.where(fine, terms.outputs, images),
             memory=adapted(state.memory, sure, settings.augmentation),
@@ -155,11 +149,6 @@ class ImageAdversarial(AbstractMethod):
         )
         figures = {"kernel_loss": loss, "critic_loss": judged, **terms.figures()}
         return state, {**figures, "augmentation": state.memory}, fine
-
-
-def from_bytes(images: UInt8[Array, "n dim"]) -> Points:
-    """0 … 255 ↦ [−1, 1]."""
-    return jnp.asarray(images, dtype=float) / 127.5 - 1.0
 
 
 def _kernel_objective(

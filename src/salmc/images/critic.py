@@ -9,13 +9,12 @@ import itertools
 import math
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from salmc import checks
 from salmc.kernels.convolution import down, halvings, random_weight
-from salmc.kernels.layers import numpy_generator
+from salmc.kernels.layers import leaky, numpy_generator
 from salmc.target import Points
 
 _HIDDEN = 128
@@ -55,11 +54,11 @@ class ImageCritic(eqx.Module):
         """D of n images, rows of pixels."""
         maps = points.reshape(-1, *self.shape)
         for weight, bias in self.layers:
-            maps = jax.nn.leaky_relu(down(maps, weight, bias), 0.2)
+            maps = leaky(down(maps, weight, bias))
         features = maps.reshape(len(maps), -1)
         features = jnp.concatenate([features, _variety(features)], axis=1)
         weight, bias = self.hidden
-        hidden = jax.nn.leaky_relu(features @ weight + bias, 0.2)
+        hidden = leaky(features @ weight + bias)
         weight, bias = self.last
         return (hidden @ weight + bias)[:, 0]
 

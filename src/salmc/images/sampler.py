@@ -12,9 +12,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
 from salmc import checks
 from salmc.errors import OutputError
-from salmc.kernels.image import PAPER_VARIANCE, AbstractImageKernel
+from salmc.kernels.image import PAPER_VARIANCE, AbstractImageKernel, from_bytes, to_bytes
 from salmc.kernels.layers import Whitening, numpy_generator
-from salmc.kernels.noise import step_noise
+from salmc.metropolis import step_noise
 from salmc.programs import compiled
 from salmc.progress import AbstractReporter, reporter
 from salmc.sampling.files.archive import damaged, require
@@ -135,13 +135,13 @@ class ImageSampler:
                 return _pure_noise(where, chains, dim), True, steps
             generator = numpy_generator(where)
             rows = generator.integers(0, len(self.images), chains)
-            return _to_points(self.images[rows]), False, steps
+            return from_bytes(self.images[rows]), False, steps
         images = np.asarray(start)
         if images.shape != (chains, *shape):
             expectation = f"'noise', 'data' or images of shape {(chains, *shape)}"
             checks.fail("start", expectation, f"shape {images.shape}")
         if images.dtype == np.uint8:
-            return _to_points(images), False, steps
+            return from_bytes(images), False, steps
         if images.dtype.kind not in "fiu" or not np.all(np.abs(images) <= 1.0):
             checks.fail("start", "bytes, or numbers in [−1, 1]", f"{images.dtype} beyond that")
         return jnp.asarray(images.reshape(chains, dim), dtype=float), False, steps
@@ -194,7 +194,7 @@ def _transitions(
         now = jnp.where(i == 0, first_variance, variance)
         noise, _ = step_noise(jax.vmap(jax.random.fold_in, (0, None))(keys, done + i), size)
         new = kernel.generate(points, jnp.sqrt(now) * noise)
-        return new, _to_bytes(new)
+        return new, to_bytes(new)
 
     points, images = jax.lax.scan(transition, points, jnp.arange(count))
     return points, jnp.swapaxes(images, 0, 1)
@@ -222,11 +222,3 @@ def load(path: str | Path) -> ImageSampler:
 def no_whitening() -> Whitening:
     """Of no coordinates: a kernel over images lives in those of the images."""
     return Whitening(jnp.zeros(0), jnp.zeros((0, 0)), jnp.zeros((0, 0)))
-
-
-def _to_points(images: np.ndarray) -> Points:
-    return jnp.asarray(images.reshape(len(images), -1), dtype=float) / 127.5 - 1.0
-
-
-def _to_bytes(points: Points) -> Array:
-    return jnp.round(jnp.clip((points + 1.0) * 127.5, 0.0, 255.0)).astype(jnp.uint8)

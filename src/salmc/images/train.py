@@ -15,6 +15,7 @@ import numpy as np
 
 from salmc import checks
 from salmc.datasets.image_data import ImageData, load_images
+from salmc.diagnostics.point_sets import subset
 from salmc.errors import ArgumentError
 from salmc.images.adversarial import ImageAdversarial
 from salmc.images.critic import ImageCritic
@@ -217,8 +218,7 @@ def _kernel(
 
 
 def _some(images: np.ndarray, seed: int) -> np.ndarray:
-    count = min(_KEPT_IMAGES, len(images))
-    rows = np.sort(np.random.default_rng(seed).choice(len(images), count, replace=False))
+    rows = subset(len(images), _KEPT_IMAGES, np.random.default_rng(seed))
     return np.array(images[rows])
 
 

@@ -25,10 +25,12 @@ shapes.
 """
 
 import abc
+import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -85,14 +87,19 @@ class AbstractKernel(eqx.Module):
     def propose(self, points: Points, noise: Noise) -> Proposal:
         """x' = G(x, ξ) from each of n points, and the correction of each."""
 
-    @abc.abstractmethod
     def description(self) -> dict[str, Any]:
-        """The arguments that fix the kernel's structure, as JSON values; no weights."""
+        """The arguments that fix the kernel's structure, as JSON values; no weights.
+
+        By default its static fields, which then are called as the arguments of its class are.
+        """
+        static = [field.name for field in dataclasses.fields(self) if field.metadata.get("static")]
+        return {name: getattr(self, name) for name in static}
 
     @classmethod
-    @abc.abstractmethod
-    def from_description(cls, description: dict[str, Any]) -> "AbstractKernel":
-        """A kernel of that structure with untrained weights."""
+    def from_description(cls, description: dict[str, Any]) -> Any:
+        """A kernel of that structure with untrained weights; by default from a key and these."""
+        made: Any = cls
+        return made(jax.random.key(0), **description)
 
     def prepared(self) -> "AbstractKernel":
         """The kernel with what all of its densities need computed once, before a loop of them."""

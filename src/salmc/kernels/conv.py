@@ -21,7 +21,7 @@ from jaxtyping import Array, PRNGKeyArray
 from salmc import checks
 from salmc.kernels.convolution import down, halvings, random_weight, to_pixels, up
 from salmc.kernels.image import AbstractImageKernel, Codes, checked_code, checked_shape
-from salmc.kernels.layers import numpy_generator
+from salmc.kernels.layers import leaky, numpy_generator
 from salmc.target import Points
 
 Layer = tuple[Array, Array]
@@ -105,36 +105,22 @@ class ConvKernel(AbstractImageKernel):
             ),
         )
 
-    def description(self) -> dict[str, Any]:
-        return {
-            "shape": list(self.shape),
-            "width": self.width,
-            "hidden": self.hidden,
-            "code_dim": self.code_dim,
-            "noise_gain": self.noise_gain,
-            "turn": self.turn,
-            "refinements": self.refinements,
-        }
-
     @classmethod
     def from_description(cls, description: dict[str, Any]) -> "ConvKernel":
-        shape = checked_shape(description["shape"])
-        return cls(
-            jax.random.key(0), **{"hidden": 0, "refinements": 0, **description, "shape": shape}
-        )
+        return super().from_description({"hidden": 0, **description})
 
     def encoder(self, images: Points) -> Codes:
         maps = images.reshape(-1, *self.shape)
         for weight, bias in self.encoder_layers:
-            maps = _leaky(down(maps, weight, bias))
+            maps = leaky(down(maps, weight, bias))
         return _through(self.encoder_last, maps.reshape(len(maps), -1))
 
     def decoder(self, codes: Codes) -> Points:
-        first = _leaky(_through(self.decoder_first, codes))
+        first = leaky(_through(self.decoder_first, codes))
         maps = self._evened(first.reshape(-1, *self._bottom()))
         *layers, last = self.decoder_layers
         for weight, bias in layers:
-            maps = self._evened(_leaky(up(maps, weight, bias)))
+            maps = self._evened(leaky(up(maps, weight, bias)))
         return jnp.tanh(to_pixels(maps, *last)).reshape(len(codes), self.dim)
 
     def _evened(self, maps: Array) -> Array:
@@ -166,13 +152,9 @@ def _matrices(
 def _through(layers: tuple[Layer, ...], values: Array) -> Array:
     """Leaky rectifiers between the layers, evened; nothing after the last."""
     for weight, bias in layers[:-1]:
-        values = _even(_leaky(values @ weight + bias))
+        values = _even(leaky(values @ weight + bias))
     weight, bias = layers[-1]
     return values @ weight + bias
-
-
-def _leaky(values: Array) -> Array:
-    return jax.nn.leaky_relu(values, 0.2)
 
 
 def _even(values: Array) -> Array:

@@ -164,7 +164,7 @@ class FlowKernel(AbstractTractableKernel):
     @classmethod
     def from_description(cls, description: dict[str, Any]) -> "FlowKernel":
         # Files from before there were tails do not tell.
-        return cls(jax.random.key(0), **{"tails": False, **description})
+        return super().from_description({"tails": False, **description})
 
     @property
     def noise_dim(self) -> int:

@@ -27,7 +27,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, UInt8
 
 from salmc import checks
 from salmc.kernels.base import AbstractKernel, Noise, Proposal
@@ -66,6 +66,16 @@ class AbstractImageKernel(AbstractKernel):
     @abc.abstractmethod
     def decoder(self, codes: Codes) -> Points:
         """D of codes of length √k; entries in [−1, 1]."""
+
+    def description(self) -> dict[str, Any]:
+        found = super().description() | {"shape": list(self.shape)}
+        return {name: value for name, value in found.items() if name != "dim"}
+
+    @classmethod
+    def from_description(cls, description: dict[str, Any]) -> Any:
+        # Files that were written before there were refinements do not name their number.
+        shape = checked_shape(description["shape"])
+        return super().from_description({"refinements": 0, **description, "shape": shape})
 
     @property
     def noise_dim(self) -> int:
@@ -118,6 +128,16 @@ class AbstractImageKernel(AbstractKernel):
     def propose(self, points: Points, noise: Noise) -> Proposal:
         """With the paper's σ² = 0.5; `generate` takes any noise."""
         return Proposal(self.generate(points, PAPER_VARIANCE**0.5 * noise), None)
+
+
+def from_bytes(images: UInt8[Array | np.ndarray, "n ..."]) -> Points:
+    """Bytes as points: 0 … 255 ↦ [−1, 1]."""
+    return jnp.asarray(images.reshape(len(images), -1), dtype=float) / 127.5 - 1.0
+
+
+def to_bytes(points: Points) -> UInt8[Array, "n dim"]:
+    """The other way round."""
+    return jnp.round(jnp.clip((points + 1.0) * 127.5, 0.0, 255.0)).astype(jnp.uint8)
 
 
 def unit(vectors: Codes) -> Codes:

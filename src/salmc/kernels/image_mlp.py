@@ -7,22 +7,15 @@ notion of neighbouring pixels, takes images of any shape, and suits small ones.
 """
 
 import math
-from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from salmc import checks
 from salmc.kernels.image import AbstractImageKernel, Codes, checked_code, checked_shape
-from salmc.kernels.layers import Network, network, numpy_generator
+from salmc.kernels.layers import Network, leaky, network, numpy_generator
 from salmc.target import Points
-
-
-def _leaky(values: jax.Array) -> jax.Array:
-    return jax.nn.leaky_relu(values, 0.2)
-
 
 _SMALL_IMAGE = 1000
 
@@ -74,27 +67,10 @@ class ImageMLPKernel(AbstractImageKernel):
         self.code_dim, self.noise_gain, self.turn = checked_code(code_dim, noise_gain, turn)
         self.refinements = checks.integer("refinements", refinements, 0)
         generator = numpy_generator(key)
-        self.encoder_network = network(
-            generator, [self.dim, width, code_dim], _leaky, last_gain=1.0
-        )
+        self.encoder_network = network(generator, [self.dim, width, code_dim], leaky, last_gain=1.0)
         self.decoder_network = network(
-            generator, [code_dim, width, width, self.dim], _leaky, last_gain=1.0
+            generator, [code_dim, width, width, self.dim], leaky, last_gain=1.0
         )
-
-    def description(self) -> dict[str, Any]:
-        return {
-            "shape": list(self.shape),
-            "width": self.width,
-            "code_dim": self.code_dim,
-            "noise_gain": self.noise_gain,
-            "turn": self.turn,
-            "refinements": self.refinements,
-        }
-
-    @classmethod
-    def from_description(cls, description: dict[str, Any]) -> "ImageMLPKernel":
-        shape = checked_shape(description["shape"])
-        return cls(jax.random.key(0), **{"refinements": 0, **description, "shape": shape})
 
     def encoder(self, images: Points) -> Codes:
         return self.encoder_network(images.T).T

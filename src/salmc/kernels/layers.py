@@ -117,6 +117,11 @@ def claim_weights(*shape: int) -> None:
         raise ValueError("its description asks for more weights than there are")
 
 
+def leaky(values: Array) -> Array:
+    """The rectifier of all networks over images."""
+    return jax.nn.leaky_relu(values, 0.2)
+
+
 def numpy_generator(key: PRNGKeyArray) -> np.random.Generator:
     """A NumPy generator seeded by a JAX key."""
     return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())

@@ -10,7 +10,6 @@ the better kernel.
 """
 
 import math
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -21,6 +20,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from salmc import checks
 from salmc.kernels.base import AbstractTractableKernel, Noise, Values
 from salmc.kernels.layers import numpy_generator
+from salmc.metropolis import choice
 from salmc.programs import on_device
 from salmc.target import Points
 
@@ -97,13 +97,6 @@ class MixtureKernel(AbstractTractableKernel):
             tuple(on_device(part) for part in given),
         )
 
-    def description(self) -> dict[str, Any]:
-        return {"dim": self.dim, "components": self.components}
-
-    @classmethod
-    def from_description(cls, description: dict[str, Any]) -> "MixtureKernel":
-        return cls(jax.random.key(0), **description)
-
     @property
     def noise_dim(self) -> int:
         return self.dim + _PICKS + _CHI
@@ -119,7 +112,7 @@ class MixtureKernel(AbstractTractableKernel):
     def propose_with_density(self, points: Points, noise: Noise) -> tuple[Points, Values]:
         del points
         which, law = (
-            _picked(logits, noise[:, i]) for i, logits in enumerate((self.logits, self.laws))
+            choice(logits, noise[:, i]) for i, logits in enumerate((self.logits, self.laws))
         )
         squares = jnp.cumsum(noise[:, _PICKS : _PICKS + _CHI] ** 2, axis=1)
         stretch = jnp.stack(
@@ -156,12 +149,6 @@ class MixtureKernel(AbstractTractableKernel):
         laws = laws + jax.nn.log_softmax(self.laws)[:, None, None]
         parts = jax.nn.logsumexp(laws, axis=0) - log_volumes[:, None]
         return jax.nn.logsumexp(parts + jax.nn.log_softmax(self.logits)[:, None], axis=0)
-
-
-def _picked(logits: Float[Array, " k"], noise: Float[Array, " n"]) -> Array:
-    """A choice for each normal number, by its place in the normal distribution."""
-    edges = jnp.cumsum(jax.nn.softmax(logits))[:-1]
-    return jnp.sum(jax.scipy.special.ndtr(noise)[:, None] > edges, axis=1)
 
 
 def _log_radial(squares: Array, dim: int, degrees: float) -> Array:

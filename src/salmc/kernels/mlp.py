@@ -118,20 +118,10 @@ class MLPKernel(AbstractKernel):
         """Dimensions of ξ without the number that picks a component."""
         return self.dim + self.extra_noise
 
-    def description(self) -> dict[str, Any]:
-        return {
-            "dim": self.dim,
-            "width": self.width,
-            "depth": self.depth,
-            "extra_noise": self.extra_noise,
-            "noise_scale": self.noise_scale,
-            "components": self.components,
-        }
-
     @classmethod
     def from_description(cls, description: dict[str, Any]) -> "MLPKernel":
         # Files that were written before there were components do not name their number.
-        return cls(jax.random.key(0), **{"components": 0, **description})
+        return super().from_description({"components": 0, **description})
 
     def generate(
         self, points: Float[Array, "*n dim"], noise: Float[Array, "*n noise_dim"]

@@ -16,8 +16,6 @@ v cost one matrix product of twice the width for a whole batch, whatever the dir
 Reference: Song, Zhao and Ermon, "A-NICE-MC: adversarial training for MCMC", NeurIPS 2017.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -113,18 +111,6 @@ class NICEKernel(AbstractKernel):
             last_gain=_LAST_GAIN,
             bias_scale=_BIAS_SCALE,
         )
-
-    def description(self) -> dict[str, Any]:
-        return {
-            "dim": self.dim,
-            "velocity_dim": self.velocity_dim,
-            "width": self.width,
-            "depth": self.depth,
-        }
-
-    @classmethod
-    def from_description(cls, description: dict[str, Any]) -> "NICEKernel":
-        return cls(jax.random.key(0), **description)
 
     def turned(self) -> "NICEKernel":
         if self.velocity_dim < self.dim or self.width < 2 * self.dim:

@@ -11,11 +11,11 @@ Components are placed by the pool before training (`learning.places`); no gradie
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from salmc.metropolis import choice
 from salmc.programs import on_device
 from salmc.target import Points
 
@@ -59,11 +59,9 @@ class PickedNoise(eqx.Module):
         return int(np.sum(np.asarray(self.logits) > _NEVER))
 
     def pick(self, number: Float[Array, " n"]) -> Int[Array, " n"]:
-        """A component for each normal number, by its place in the normal distribution."""
-        edges = jnp.cumsum(jax.nn.softmax(self.logits))[:-1]
-        picked = jnp.sum(jax.scipy.special.ndtr(number)[:, None] > edges, axis=1)
+        """A component for each normal number."""
         # Rounded, the weights may sum to less than 1.
-        return jnp.minimum(picked, jnp.sum(self.logits > _NEVER) - 1)
+        return jnp.minimum(choice(self.logits, number), jnp.sum(self.logits > _NEVER) - 1)
 
     def place(self, which: Int[Array, " n"], points: Points) -> Points:
         """m_k + L_k z."""

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from salmc.kernels.noise import normal
+from salmc.learning.validation import passes
 from salmc.programs import compiled
 from salmc.target import Points
 
@@ -55,13 +55,8 @@ def calibrated(kernel: Any, moments: Float[Array, "size size"], key: PRNGKeyArra
 def _run(kernel: Any, key: PRNGKeyArray) -> Points:
     """Draws of many short chains from N(0, I), without their beginning."""
     start_key, step_key = jax.random.split(key)
-
-    def step(points: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
-        points = kernel.propose(points, normal(key, (len(points), kernel.noise_dim))).points
-        return points, points
-
     start = jax.random.normal(start_key, (_CHAINS, kernel.dim))
-    _, draws = jax.lax.scan(step, start, jax.random.split(step_key, _DRAWS))
+    draws = passes(kernel, start, jax.random.split(step_key, _DRAWS))
     return draws[_DISCARDED:].reshape(-1, kernel.dim)
 
 

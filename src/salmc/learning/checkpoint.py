@@ -11,31 +11,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from salmc.errors import OutputError
 from salmc.json_values import plain
 from salmc.kernels.layers import Whitening
 from salmc.learning.engine import Record
-from salmc.sampling.files.archive import (
-    damaged,
-    numbers,
-    open_archive,
-    real,
-    require,
-    to_array,
-    words,
-)
+from salmc.sampling.files.archive import damaged, numbers, read_arrays, real, require, words
 from salmc.sampling.files.atomic import final_place, new_file, output_errors
-from salmc.sampling.files.coordinates import in_coordinates
+from salmc.sampling.files.coordinates import arrays_of_whitening, in_coordinates, whitening_of
+from salmc.sampling.files.kernel_file import array_leaves, with_leaves
 from salmc.target import AbstractTarget
 
 FORMAT = "salmc-training"
 FORMAT_VERSION = 3
-_WHITENING = ("mean", "forward_matrix", "inverse_matrix")
-
 _UNSAVED = "The checkpoint could not be written"
 
 State = TypeVar("State", bound=eqx.Module)
@@ -80,12 +69,9 @@ class Checkpoint:
             "identity": self.identity,
             "record": dataclasses.asdict(record),
         }
-        arrays: dict[str, Any] = {
-            f"state/{i}": np.asarray(leaf) for i, leaf in enumerate(_leaves(state))
-        }
-        arrays |= {
-            f"whitening/{name}": np.asarray(getattr(self.whitening, name)) for name in _WHITENING
-        }
+        leaves = enumerate(array_leaves(state))
+        arrays: dict[str, Any] = {f"state/{i}": np.asarray(leaf) for i, leaf in leaves}
+        arrays |= arrays_of_whitening(self.whitening)
         arrays |= self.coordinates | {"header": np.array(json.dumps(header)), "start": self.start}
         place = final_place(self.path)
         with output_errors(place):
@@ -112,11 +98,7 @@ class Restored:
             "else. Remove it, or choose another place."
         )
         try:
-            with open_archive(self.path) as (archive, entries):
-                self._arrays = {
-                    name.removesuffix(".npy"): to_array(archive.read(entry))
-                    for name, entry in entries.items()
-                }
+            self._arrays = read_arrays(self.path)
             header = json.loads(str(self._arrays["header"]))
             ours = (header["format"], header["format_version"]) == (FORMAT, FORMAT_VERSION)
             stored, record = header["identity"], header["record"]
@@ -136,12 +118,7 @@ class Restored:
         try:
             self.record = _record(record)
             dim = self._arrays["whitening/mean"].size
-            shapes = ((dim,), (dim, dim), (dim, dim))
-            coordinates = [
-                numbers(self._arrays[f"whitening/{name}"], *shape)
-                for name, shape in zip(_WHITENING, shapes, strict=True)
-            ]
-            self.whitening = Whitening(*map(jnp.asarray, coordinates))
+            self.whitening = whitening_of(self._arrays, dim)
             start = self._arrays["start"]
             self.start = numbers(start, None, dim) if start.ndim > 1 else numbers(start, 0)
         except Exception as error:
@@ -156,8 +133,7 @@ class Restored:
 
     def state(self, like: State) -> State:
         """The stored state, in the tree of another."""
-        dynamic, static = eqx.partition(like, eqx.is_array)
-        leaves, tree = jax.tree.flatten(dynamic)
+        leaves = array_leaves(like)
         stored = [self._arrays.get(f"state/{i}") for i in range(len(leaves))]
         fits = all(
             array is not None and array.shape == leaf.shape and array.dtype == leaf.dtype
@@ -165,7 +141,7 @@ class Restored:
         )
         if not fits:
             raise OutputError(f"{self.path} does not fit this run's kernel, pool or precision.")
-        return eqx.combine(jax.tree.unflatten(tree, [jnp.asarray(a) for a in stored]), static)
+        return with_leaves(like, stored)
 
 
 def _record(content: dict[str, Any]) -> Record:
@@ -188,7 +164,3 @@ def _record(content: dict[str, Any]) -> Record:
     require(len(record.trajectory) in (0, 2), "trajectory")
     require(all(real(number) > 0.0 for number in record.trajectory), "trajectory")
     return record
-
-
-def _leaves(state: eqx.Module) -> list[Any]:
-    return jax.tree.leaves(eqx.filter(state, eqx.is_array))

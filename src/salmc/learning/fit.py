@@ -207,9 +207,9 @@ def _adapted(
         answer = mixture_answer(target, seed, evaluations=evaluations, report=report)
     if answer.sampler is None:
         raise TargetError(
-            f"The density of `{target.name}` was positive at none of "
-            f"{answer.evaluations['points']} points. Tell where to look, by Target(start=…), or "
-            "allow more evaluations."
+            f"No mixture for `{target.name}` came of {answer.evaluations['points']} evaluations: "
+            "its density was positive nowhere, or the first round takes more of them. Tell where "
+            "to look, by Target(start=…), or allow more evaluations."
         )
     told = (
         f"The mixture does not fit `{target.name}` well: {answer.efficiency:.2f} effective draws "

@@ -90,25 +90,25 @@ class Learner:
             settle: whether exact moves settle the pool; if not, the mover moves all of it.
             pool: one that is filled already.
         """
-        empty = make(Whitening.identity(mover.target.dim), mover.target)
-        settings, dim = empty.settings, mover.target.dim
+        dim = mover.target.dim
+        empty = make(Whitening.identity(dim), mover.target)
+        settings, size = empty.settings, empty.settings.pool_size
 
-        def zeros() -> Any:
-            nowhere = jnp.zeros((settings.pool_size, dim))
-            return begin(empty, self.key(3), nowhere, jnp.zeros(settings.pool_size))
+        def of_zeros(method: Any) -> Any:
+            return begin(method, self.key(3), jnp.zeros((size, dim)), jnp.zeros(size))
 
         found = self.restored(empty, details)
         if found is not None:
             method = make(found.whitening, found.target(mover.target))
-            state = found.state(begin(method, self.key(3), *_zeros(settings.pool_size, dim)))
+            state = found.state(of_zeros(method))
             return self.finish(method, state, found.record, found.start, details)
         record = Record()
-        ahead = compile_ahead(empty, zeros) if settle else None
+        ahead = compile_ahead(empty, of_zeros) if settle else None
         with reporter(self.progress) as report:
             filled = pool or fill_pool(
                 mover.target,
                 self.key(2),
-                settings.pool_size,
+                size,
                 mover,
                 steps=settings.mover_steps,
                 particles=settings.mover_particles,
@@ -201,10 +201,12 @@ class Learner:
         return dataclasses.replace(reviewed, trajectory=Trajectory.of(step_size, int(length)))
 
 
-def compile_ahead(method: AbstractMethod, state: Callable[[], TrainingState]) -> threading.Thread:
+def compile_ahead(
+    method: AbstractMethod, state_of: Callable[[AbstractMethod], TrainingState]
+) -> threading.Thread:
     """Begin to compile what `train` will run, on a thread; XLA compiles outside Python's lock.
 
-    The program depends on shapes alone, which are known before the first particle moves: `state`
+    The program depends on shapes alone, which are known before the first particle moves: `state_of`
     makes a state of any values. Join the thread before training, which would compile it again.
     """
 
@@ -213,7 +215,7 @@ def compile_ahead(method: AbstractMethod, state: Callable[[], TrainingState]) ->
         with contextlib.suppress(Exception):
             # A chunk of no steps does nothing but compile. With all that `train` gives, as an
             # argument that is left out makes another program.
-            advance_chunk(traced(method), state(), jax.random.key(0), jnp.array(0), None)
+            advance_chunk(traced(method), state_of(method), jax.random.key(0), jnp.array(0), None)
 
     thread = threading.Thread(target=work, name="salmc-compile-ahead")
     thread.start()
@@ -282,7 +284,3 @@ def learning_settings(
         if 2 * settings.mixture_components > settings.pool_size:
             checks.fail("mixture_components", "at most half the pool", settings.mixture_components)
     return settings
-
-
-def _zeros(size: int, dim: int) -> tuple[Any, Any]:
-    return jnp.zeros((size, dim)), jnp.zeros(size)

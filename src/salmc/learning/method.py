@@ -21,8 +21,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.noise import normal
 from salmc.learning.settings import TrainingSettings
+from salmc.metropolis import normal
 from salmc.programs import compiled
 from salmc.target import AbstractTarget, Scalar
 
@@ -213,10 +213,17 @@ def descend(
     return weights, memory, fine
 
 
-def averaged(settings: TrainingSettings, state: TrainingState, weights: Weights) -> Weights:
-    """The average of the kernel's weights, with new ones."""
+def kernel_step(
+    settings: TrainingSettings, state: TrainingState, loss: Scalar, gradient: Weights, rate: Scalar
+) -> tuple[TrainingState, Bool[Array, ""]]:
+    """One Adam step of the kernel, and of the average of its weights; see `descend`."""
+    weights, memory, fine = descend(
+        settings, state.weights, state.kernel_optimiser, loss, gradient, rate
+    )
     decay = jnp.minimum(settings.average, (state.step + 1.0) / (state.step + _AVERAGE_START))
-    return optax.incremental_update(weights, state.average, 1.0 - decay)
+    average = optax.incremental_update(weights, state.average, 1.0 - decay)
+    changed = {"weights": weights, "average": average, "kernel_optimiser": memory}
+    return dataclasses.replace(state, **changed), fine
 
 
 def with_memory(state: TrainingState, **changes: Any) -> TrainingState:

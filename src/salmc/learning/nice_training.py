@@ -18,8 +18,15 @@ from salmc.learning import pair_game
 from salmc.learning.method import AbstractMethod, StepResult, TrainingState, learning_rate
 from salmc.learning.nice_settings import NICESettings
 from salmc.learning.pair_critic import PairCritic
-from salmc.learning.particles import Particles, Slice, Values, exact_ratio, propose
-from salmc.metropolis import acceptance, mean_jump, taken
+from salmc.learning.particles import (
+    Particles,
+    Slice,
+    Values,
+    exact_ratio,
+    propose,
+    told_of,
+)
+from salmc.metropolis import taken
 from salmc.target import AbstractTarget, Points, Scalar
 
 
@@ -95,10 +102,8 @@ class NiceMethod(AbstractMethod):
         return self.settings.refill_every
 
     def _tried_out(self, state: TrainingState, some: Slice, key: PRNGKeyArray) -> dict[str, Scalar]:
-        """Acceptance and `mean_jump` of the averaged kernel at points of the buffer."""
+        """What the averaged kernel proposes at points of the buffer."""
         kernel = self.kernel_with(state.average)
         noise = self.noise(key, len(some.points))
         proposals = propose(kernel, some, noise, self.log_density)
-        probability = acceptance(exact_ratio(kernel, some, proposals, None))
-        jump = mean_jump(probability, some.points, proposals.points)
-        return {"acceptance": jnp.mean(probability), "jump": jump}
+        return told_of(exact_ratio(kernel, some, proposals, None), some, proposals)

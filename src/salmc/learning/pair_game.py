@@ -30,18 +30,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.noise import normal
 from salmc.learning.learned_energy import CriticAndEnergy, Evaluated, energy_loss
-from salmc.learning.method import (
-    AbstractMethod,
-    TrainingState,
-    Weights,
-    averaged,
-    descend,
-)
+from salmc.learning.method import AbstractMethod, TrainingState, Weights, descend, kernel_step
 from salmc.learning.nice_settings import NICESettings
 from salmc.learning.pair_critic import Pairs, wasserstein_critic_loss
 from salmc.learning.pair_settings import PairSettings
+from salmc.metropolis import normal
 from salmc.target import Points, Scalar
 
 Settings = NICESettings | PairSettings
@@ -185,11 +179,7 @@ def train_kernel(
         return terms["adversarial"] + settings.energy * total, terms
 
     (loss, terms), gradient = jax.value_and_grad(loss_of, has_aux=True)(state.weights)
-    weights, memory, fine = descend(
-        settings, state.weights, state.kernel_optimiser, loss, gradient, rate
-    )
-    average = averaged(settings, state, weights)
-    state = dataclasses.replace(state, weights=weights, average=average, kernel_optimiser=memory)
+    state, fine = kernel_step(settings, state, loss, gradient, rate)
     return state, {"kernel_loss": loss, **terms}, fine
 
 

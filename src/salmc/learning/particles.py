@@ -17,8 +17,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
-from salmc.kernels.noise import local_noise, log_q, normal
-from salmc.metropolis import log_ratio, taken
+from salmc.metropolis import acceptance, local_noise, log_q, log_ratio, mean_jump, normal, taken
 from salmc.movers.base import AbstractMover, AbstractState
 from salmc.movers.evolution import evolution_move
 from salmc.programs import on_device
@@ -237,6 +236,13 @@ def exact_ratio(
         correction = correction + log_proposal
     finite = jnp.all(jnp.isfinite(proposals.points), axis=1)
     return log_ratio(proposals.log_density, real.log_density, correction, finite)
+
+
+def told_of(ratio: Values, real: Slice, proposals: Proposals) -> dict[str, Scalar]:
+    """What a step tells of proposals, given log of their ratios: how many are taken, how far."""
+    probability = acceptance(ratio)
+    jump = mean_jump(probability, real.points, proposals.points)
+    return {"acceptance": jnp.mean(probability), "jump": jump}
 
 
 def _update(array: Array, rows: Array, first: Int[Array, ""]) -> Array:

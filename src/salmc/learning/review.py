@@ -32,8 +32,7 @@ from salmc.diagnostics.ksd import ksd_squared
 from salmc.diagnostics.verdict import DISCREPANCY_LIMIT, DOUBT
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
-from salmc.kernels.noise import normal
-from salmc.metropolis import local_steps_needed
+from salmc.metropolis import local_steps_needed, normal
 from salmc.programs import RUNTIME_ERRORS, compiled, failure, on_device
 from salmc.sampling.sampler import Sampler
 from salmc.target import AbstractTarget, Points
@@ -138,7 +137,6 @@ def inner_pool(sampler: Sampler) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _discrepancy(sampler: Sampler, target: AbstractTarget) -> tuple[str, ...]:
-
     chosen = _some(np.arange(len(sampler.pool)), _POINTS, np.random.default_rng(1))
     pool, pool_values = inner_pool(sampler)
     points = np.asarray(pool[chosen], dtype=np.float64)

@@ -30,16 +30,15 @@ from salmc.learning.method import (
     StepResult,
     TrainingState,
     Weights,
-    averaged,
     descend,
+    kernel_step,
     learning_rate,
     with_memory,
 )
-from salmc.learning.mixture import mixture_move
+from salmc.learning.mixture_move import mixture_move
 from salmc.learning.particles import Proposals, Slice, Values
 from salmc.learning.settings import LearningSettings
 from salmc.learning.validation import held_out_figure
-from salmc.metropolis import acceptance, mean_jump
 from salmc.movers.base import AbstractMover
 from salmc.target import AbstractTarget, Points, Scalar
 
@@ -90,11 +89,9 @@ class SelfAdversarial(AbstractMethod):
             # The kernel as it was before its update: it had seen neither slice nor proposals yet
             # in this step, so that the figures do not flatter.
             ratio = particles.exact_ratio(kernel, real, proposals, terms.log_proposal)
-            probability = acceptance(ratio)
-            figures["acceptance"] = jnp.mean(probability)
+            figures |= particles.told_of(ratio, real, proposals)
             recent = 0.98 * state.memory.acceptance + 0.02 * figures["acceptance"]
             state = with_memory(state, acceptance=recent)
-            figures["jump"] = mean_jump(probability, real.points, proposals.points)
             if self.settings.exact_refresh:
                 share = self.settings.refresh_at(state.step, state.steps)
                 moved_rows = particles.accepted(keys[4], real, proposals, ratio, share)
@@ -175,13 +172,7 @@ class SelfAdversarial(AbstractMethod):
             return objective.kernel_objective(kernel, critic, batch, settings, regression)
 
         (loss, terms), gradient = jax.value_and_grad(loss_of, has_aux=True)(state.weights)
-        weights, memory, fine = descend(
-            settings, state.weights, state.kernel_optimiser, loss, gradient, rate
-        )
-        average = averaged(settings, state, weights)
-        state = dataclasses.replace(
-            state, weights=weights, average=average, kernel_optimiser=memory
-        )
+        state, fine = kernel_step(settings, state, loss, gradient, rate)
         return state, loss, terms, fine
 
     def advance_chain(self, state: TrainingState, outputs: Points, key: PRNGKeyArray) -> Points:

@@ -23,7 +23,6 @@ from salmc.learning import pair_game, particles
 from salmc.learning.learned_energy import CriticAndEnergy, evaluated
 from salmc.learning.method import StepResult, TrainingState, learning_rate
 from salmc.learning.self_adversarial import SelfAdversarial
-from salmc.metropolis import acceptance, mean_jump
 
 
 class SelfPaired(SelfAdversarial):
@@ -44,9 +43,7 @@ class SelfPaired(SelfAdversarial):
         figures["move_acceptance"] = moved
         if proposals is not None:
             ratio = particles.exact_ratio(kernel, real, proposals, None)
-            probability = acceptance(ratio)
-            figures["acceptance"] = jnp.mean(probability)
-            figures["jump"] = mean_jump(probability, real.points, proposals.points)
+            figures |= particles.told_of(ratio, real, proposals)
             if self.settings.exact_refresh:
                 share = self.settings.refresh_at(state.step, state.steps)
                 rows = particles.accepted(keys[5], real, proposals, ratio, share)

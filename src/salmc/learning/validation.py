@@ -13,10 +13,10 @@ mmd           unbiased MMD² between outputs of the averaged kernel and the pool
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.noise import normal
+from salmc.metropolis import normal
 from salmc.programs import compiled
 from salmc.target import Points, Scalar
 
@@ -63,14 +63,20 @@ def held_out_figure(
     rows = (first + jnp.arange(min(_POINTS, len(held)))) % len(held)
     if kind == "likelihood":
         return -jnp.mean(kernel.log_densities(held[rows], held[rows[::-1]]))
+    outputs = passes(kernel, inputs, jax.random.split(noise_key, _TRANSITIONS))
+    return mmd_squared(outputs.reshape(-1, kernel.dim)[-_POINTS:], held[rows])
+
+
+def passes(
+    kernel: AbstractKernel, points: Points, keys: Key[Array, " steps"]
+) -> Float[Array, "steps n dim"]:
+    """Where forward passes lead, one after the other."""
 
     def step(points: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
         points = kernel.propose(points, normal(key, (len(points), kernel.noise_dim))).points
         return points, points
 
-    keys = jax.random.split(noise_key, _TRANSITIONS)
-    _, outputs = jax.lax.scan(step, inputs, keys)
-    return mmd_squared(outputs.reshape(-1, kernel.dim)[-_POINTS:], held[rows])
+    return jax.lax.scan(step, points, keys)[1]
 
 
 def mmd_squared(x: Points, y: Float[Array, "m dim"]) -> Scalar:

@@ -112,19 +112,6 @@ def decayed(
     return step_size * (count + 1.0) ** -decay
 
 
-def standardised_gradients(
-    key: PRNGKeyArray, target: AbstractTarget, particles: Points, scale: Float[Array, " dim"]
-) -> Points:
-    """∇ log p in units of `scale`, of one minibatch that all particles share.
-
-    A particle whose gradient is not finite, as where the density is zero, gets the gradient 0: it
-    then follows noise and neighbours alone, and cannot spread NaN to others.
-    """
-    gradients = target.minibatch(key).gradients(particles) * scale
-    finite = jnp.all(jnp.isfinite(gradients), axis=1, keepdims=True)
-    return jnp.where(finite, gradients, 0.0)
-
-
 def tamed(gradients: Points, step_size: Float[Array, ""]) -> Points:
     """Gradients cut, coordinate by coordinate, so that |ε g| ≤ 2 √ε.
 
@@ -135,11 +122,6 @@ def tamed(gradients: Points, step_size: Float[Array, ""]) -> Points:
     """
     limit = 2.0 / jnp.sqrt(step_size)
     return jnp.clip(gradients, -limit, limit)
-
-
-def standardised(particles: Points, scale: Float[Array, " dim"]) -> Points:
-    """The particles centred and in units of `scale`: where distances are measured."""
-    return (particles - jnp.mean(particles, axis=0)) / scale
 
 
 @compiled

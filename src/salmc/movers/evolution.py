@@ -50,7 +50,6 @@ class EvolutionState(AbstractState):
 class EvolutionInfo(Info):
     """The move and the share of proposals that were accepted."""
 
-    displacement: Float[Array, ""]
     acceptance: Float[Array, ""]
 
 

@@ -52,7 +52,6 @@ class TemperedSMCState(AbstractState):
 class TemperedSMCInfo(Info):
     """The move, the temperature and the share of proposals that were accepted."""
 
-    displacement: Float[Array, ""]
     beta: Float[Array, ""]
     acceptance: Float[Array, ""]
 

@@ -4,10 +4,10 @@ import time
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from salmc.programs import compiled
-from salmc.target import AbstractTarget, Points
+from salmc.movers.base import log_densities
+from salmc.target import AbstractTarget
 
 BATCH = 2048
 PATIENCE = 10.0
@@ -26,7 +26,7 @@ def density(target: AbstractTarget, points: np.ndarray) -> np.ndarray | None:
         # All batches have one shape, so that one compilation serves all.
         padded = np.concatenate([batch, np.repeat(batch[-1:], BATCH - len(batch), axis=0)])
         began = time.perf_counter()
-        values.append(np.asarray(_log_densities(target, jnp.asarray(padded)))[: len(batch)])
+        values.append(np.asarray(log_densities(target, jnp.asarray(padded)))[: len(batch)])
         remaining = (len(points) - start - len(batch)) / BATCH
         if remaining * (time.perf_counter() - began) > PATIENCE and start > 0:
             return None
@@ -51,8 +51,3 @@ def levels(values: np.ndarray) -> np.ndarray:
     mass = np.cumsum(ordered)
     index = np.searchsorted(mass, np.array(MASSES) * mass[-1])
     return np.unique(ordered[np.clip(index, 0, len(ordered) - 1)])
-
-
-@compiled
-def _log_densities(target: AbstractTarget, points: Points) -> Float[Array, " n"]:
-    return target.log_densities(points)

@@ -23,7 +23,7 @@ from salmc.report.run_content import (
     untold_warnings,
 )
 from salmc.report.templates import templates
-from salmc.sampling.files.atomic import new_file
+from salmc.sampling.files.atomic import write_file
 from salmc.sampling.files.folder import read_json
 from salmc.sampling.sampler_uses import MOVED_BY, UNTRAINED
 
@@ -60,8 +60,7 @@ def write_page(page: str, path: Path) -> Path:
     Raises:
         OutputError: if it cannot be written.
     """
-    with new_file(path) as file:
-        file.write(page.encode())
+    write_file(path, page.encode())
     return path
 
 

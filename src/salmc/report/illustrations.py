@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from salmc.errors import OutputError
-from salmc.sampling.files.atomic import new_file
+from salmc.sampling.files.atomic import write_file
 from salmc.sampling.files.folder import read_json, write_json
 
 
@@ -44,10 +44,10 @@ class Illustrations:
         troubles, words = [], {}
         for picture in self.pictures:
             try:
-                _write(folder / f"{picture.name}.png", picture.light)
+                write_file(folder / f"{picture.name}.png", picture.light)
                 if picture.dark is not None:
                     (folder / "dark").mkdir(exist_ok=True)
-                    _write(folder / "dark" / f"{picture.name}.png", picture.dark)
+                    write_file(folder / "dark" / f"{picture.name}.png", picture.dark)
             except (OutputError, OSError) as error:
                 troubles.append(f"The picture {picture.name}.png could not be drawn: {error}")
                 continue
@@ -89,8 +89,3 @@ def read_illustrations(folder: Path) -> Illustrations:
         )
     path = told.get("path")
     return Illustrations(tuple(pictures), path if isinstance(path, dict) else None)
-
-
-def _write(path: Path, content: bytes) -> None:
-    with new_file(path) as file:
-        file.write(content)

@@ -108,11 +108,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 def _moments(draws: Draws) -> tuple[list[tuple[str, ...]], int]:
     """Mean, sd and quantiles of the first few numbers, and how many there are."""
     shown = draws.shown
-    if draws.kind == "particles":
-        values = shown.values[:, -1]
-    else:
-        values = shown.values[:, -draws.chains().shape[1] :].reshape(-1, len(shown.names))
-    values = np.asarray(values[:, :MOST_ROWS], float)
+    values = shown.flat(draws.chains().shape[1], draws.kind == "particles")[:, :MOST_ROWS]
     if not len(values):
         return [], 0
     low, high = np.quantile(values, [0.05, 0.95], axis=0)

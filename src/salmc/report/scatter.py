@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 
 from salmc.report import density_grid, style
 from salmc.sampling.draws import Draws
+from salmc.target import AbstractTarget
 
 MOST_COORDINATES = 5
 MOST_POINTS = 3000
@@ -167,10 +168,20 @@ def density_background(
     axes: Axes, draws: Draws, x_range: tuple[float, float], y_range: tuple[float, float]
 ) -> np.ndarray | None:
     """Contours of the target's density; returns it on the grid, or None where it is too dear."""
-    if draws.target is None:
-        return None
-    x, y = np.linspace(*x_range, GRID_SIZE), np.linspace(*y_range, GRID_SIZE)
-    shape = density_grid.plane(draws.target, x, y)
+    return None if draws.target is None else contours(axes, draws.target, x_range, y_range)
+
+
+def contours(
+    axes: Axes,
+    target: AbstractTarget,
+    x_range: tuple[float, float],
+    y_range: tuple[float, float],
+    size: int = GRID_SIZE,
+) -> np.ndarray | None:
+    """Contours of a density on the plane, by a grid of so many points a side, for points to lie on;
+    as `density_background`."""
+    x, y = np.linspace(*x_range, size), np.linspace(*y_range, size)
+    shape = density_grid.plane(target, x, y)
     if shape is None:
         return None
     heights = density_grid.levels(shape)

@@ -17,7 +17,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from salmc.sampling.files.atomic import new_file
+from salmc.sampling.files.atomic import write_file
 
 _LOOK = matplotlib.rc_params_from_file(
     Path(__file__).with_name("salmc.mplstyle"), use_default_template=False
@@ -71,8 +71,7 @@ def as_png(figure: Figure) -> bytes:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a PNG, in full or not at all."""
-    with new_file(path) as file:
-        file.write(as_png(figure))
+    write_file(path, as_png(figure))
 
 
 def title(axes: Axes, text: str, detail: str = "") -> None:

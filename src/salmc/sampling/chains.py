@@ -33,8 +33,7 @@ from jaxtyping import Array, Float, Int, Integer, Key, PRNGKeyArray
 
 from salmc.kernels.base import AbstractKernel
 from salmc.kernels.layers import Whitening
-from salmc.kernels.noise import log_q, step_keys, step_noise
-from salmc.metropolis import log_ratio, taken
+from salmc.metropolis import log_q, log_ratio, step_keys, step_noise, taken
 from salmc.sampling.chain_states import Ahead, ChainState, Info, Steps
 from salmc.sampling.replicas import Ladder
 from salmc.sampling.trajectories import Trajectory

@@ -18,6 +18,7 @@ from salmc.target import AbstractTarget
 
 if TYPE_CHECKING:
     from salmc.sampling.executor import Block, ChainRun
+    from salmc.sampling.files.stream_state import Reached
     from salmc.sampling.variables import Shown, Variables
 
 _BATCH = 8192
@@ -158,9 +159,9 @@ class Tally:
         self.invalid += block.invalid
         self.accepted += np.sum(block.accepted, axis=0)
 
-    def restore(self, draws: int, invalid: int, accepted: np.ndarray) -> None:
-        """Take over what was counted elsewhere."""
-        self.draws, self.invalid, self.accepted = draws, invalid, accepted
+    def take_over(self, reached: "Reached") -> None:
+        """What was counted elsewhere."""
+        self.draws, self.invalid, self.accepted = reached.draws, reached.invalid, reached.accepted
 
     def __enter__(self) -> "Tally":
         return self

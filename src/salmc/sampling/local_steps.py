@@ -17,8 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from salmc.kernels.noise import local_length, local_noise, log_q
-from salmc.metropolis import log_ratio, taken
+from salmc.metropolis import local_length, local_noise, log_q, log_ratio, taken
 from salmc.sampling.chain_states import Ahead, ChainState, Steps
 from salmc.sampling.chains import Transition
 from salmc.sampling.trajectories import follow
@@ -31,7 +30,9 @@ def with_local_steps(
     log_uniform: Float[Array, "steps chains rows"],
 ) -> tuple[ChainState, Steps]:
     """Independent proposals in one batch; after each of them, local ones from where it led."""
-    transition = dataclasses.replace(transition, kernel=transition.kernel.prepared())
+    if not transition.kernel.latent:
+        # Its density is asked at each local proposal; that of a latent one comes with its noise.
+        transition = dataclasses.replace(transition, kernel=transition.kernel.prepared())
     size = transition.tries * transition.kernel.noise_dim
     rows = log_uniform.shape[-1] - 2 * transition.local
     ahead = transition.ahead(noise[..., :size], log_uniform[..., 1:rows])

@@ -30,7 +30,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from salmc.kernels.base import AbstractKernel
 from salmc.metropolis import acceptance, log_ratio, taken
-from salmc.sampling.trajectories import SMALLEST
+from salmc.sampling.trajectories import SMALLEST, with_slopes
 from salmc.target import Points
 
 Places = Float[Array, "rungs chains dim"]
@@ -183,7 +183,7 @@ def trajectories(
     def known(places: Places) -> Replicas:
         flat = places.reshape(-1, dim)
         parts = (log_densities, lambda points: kernel.log_densities(points, points))
-        found = [_with_slopes(part, flat) for part in parts]
+        found = [with_slopes(part, flat) for part in parts]
         values = (jnp.where(jnp.isnan(one), -jnp.inf, one).reshape(shape) for one, _ in found)
         return Replicas(places, *values, *(slope.reshape(places.shape) for _, slope in found))
 
@@ -211,15 +211,6 @@ def trajectories(
     )
     accepted = taken(random.moves, ratio) | (betas == 0.0)
     return jax.tree.map(lambda a, b: _where(accepted, a, b), new, old), acceptance(ratio)
-
-
-def _with_slopes(log_densities: LogDensities, points: Points) -> tuple[Array, Points]:
-    def total(points: Points) -> tuple[Array, Array]:
-        values = log_densities(points)
-        return jnp.sum(values), values
-
-    (_, values), slopes = jax.value_and_grad(total, has_aux=True)(points)
-    return values, slopes
 
 
 def _exchanged(values: Array, swaps: Bool[Array, "pairs chains"]) -> Array:

@@ -182,9 +182,16 @@ class Sampler(SamplerUses):
                 "target: pass target=… when loading it."
             )
         local = self.local if metropolis and self.kernel.independent else 0
-        step = Transition(self.kernel, self.whitening, self.target, metropolis, tries, local)
-        step = dataclasses.replace(step, ladder=self.ladder if metropolis else None)
-        return dataclasses.replace(step, trajectory=self.trajectory if local else None)
+        return Transition(
+            self.kernel,
+            self.whitening,
+            self.target,
+            metropolis,
+            tries,
+            local,
+            trajectory=self.trajectory if local else None,
+            ladder=self.ladder if metropolis else None,
+        )
 
     def begin(
         self,
@@ -209,18 +216,10 @@ class Sampler(SamplerUses):
         transition = dataclasses.replace(transition, densities=densities)
         # Of JAX's generators, Threefry alone gives the same numbers for a key in every batch.
         start_key, chain_key = jax.random.split(jax.random.key(seed, impl="threefry2x32"))
-        given = (
-            None
-            if start is None or isinstance(start, str)
-            else self.inward(checks.array("start", start))
-        )
-        points = _starting_points(
-            self.whitening,
-            self.inward(self.pool),
-            chains,
-            start if given is None else given,
-            start_key,
-        )
+        if start is not None and not isinstance(start, str):
+            start = self.inward(checks.array("start", start))
+        pool = self.inward(self.pool)
+        points = _starting_points(self.whitening, pool, chains, start, start_key)
         try:
             state = _start(transition, points)
             values = np.asarray(state.log_density)

@@ -113,14 +113,14 @@ def sample_to(
         report.start(sampler.title, draws)
         if stream.reached.draws:
             report.advance(stream.reached.draws)
-        tally.draws = stream.reached.draws
+        tally.take_over(stream.reached)
         with tally:
             for block in run.blocks():
                 stream.add(block)
-                tally.draws = stream.reached.draws
-                report.advance(len(block), **stream.figures())
+                tally.take_over(stream.reached)
+                report.advance(len(block), **tally.figures())
         reached = stream.reached
-        tally.restore(reached.draws, reached.invalid, reached.accepted)
+        tally.take_over(reached)
         warnings = (*sampler.warnings, *tally.warnings())
         seconds = stream.end(warnings)
     return Streamed(
@@ -185,12 +185,6 @@ class _Stream:
         """After an error, leave what is safe, and no trace where that is nothing."""
         if kind is not None and self._safe == 0:
             shutil.rmtree(self._place, ignore_errors=True)
-
-    def figures(self) -> dict[str, float]:
-        """What is worth showing beside a progress bar."""
-        if not self._run.transition.metropolis:
-            return {}
-        return {"acceptance": float(np.mean(self.reached.accepted)) / self.reached.draws}
 
     def _write(self, warnings: tuple[str, ...]) -> None:
         reached, seconds = self.reached, self._seconds()

@@ -71,23 +71,28 @@ def follow(
         momentum: v of each.
         share: uniform numbers, which decide ε.
     """
-
-    def total(points: Points) -> tuple[Array, Values]:
-        values = log_densities(points)
-        return jnp.sum(values), values
-
-    value_and_gradient = jax.value_and_grad(total, has_aux=True)
     size = (trajectory.step_size * (SMALLEST + (1.0 - SMALLEST) * share))[:, None]
 
     def step(_: Array, carry: tuple[Points, Points, Points, Values]) -> tuple[Array, ...]:
         points, momentum, gradient, _values = carry
         momentum = momentum + 0.5 * size * gradient
         points = points + size * momentum
-        (_total, values), gradient = value_and_gradient(points)
+        values, gradient = with_slopes(log_densities, points)
         return points, momentum + 0.5 * size * gradient, gradient, values
 
-    (_, values), gradient = value_and_gradient(points)
+    values, gradient = with_slopes(log_densities, points)
     start = (points, momentum, gradient, values)
     points, last, _, values = jax.lax.fori_loop(0, trajectory.length, step, start)
     correction = 0.5 * (jnp.sum(momentum**2, axis=-1) - jnp.sum(last**2, axis=-1))
     return Ends(points, values, correction)
+
+
+def with_slopes(log_densities: Callable[[Points], Values], points: Points) -> tuple[Values, Points]:
+    """log p at a batch of points, and its gradient there."""
+
+    def total(points: Points) -> tuple[Array, Values]:
+        values = log_densities(points)
+        return jnp.sum(values), values
+
+    (_, values), slopes = jax.value_and_grad(total, has_aux=True)(points)
+    return values, slopes

@@ -3,14 +3,13 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from salmc.report import density_grid, style
+from salmc.report import scatter, style
 from salmc.target import AbstractTarget
 from salmc_paper.display.published import DRAWS, Published
 from salmc_paper.display.tables import median
@@ -127,11 +126,4 @@ def density_panel(
     y_range: tuple[float, float],
 ) -> None:
     """Contours of a density on the plane, for points to lie on."""
-    x, y = np.linspace(*x_range, _GRID_SIZE), np.linspace(*y_range, _GRID_SIZE)
-    shape = density_grid.plane(target, x, y)
-    if shape is None:
-        return
-    heights = density_grid.levels(shape)
-    fill = style.DENSITY(np.linspace(0.15, 1, len(heights)))
-    axes.contourf(x, y, shape, levels=[*heights, np.inf], colors=fill)
-    axes.contour(x, y, shape, levels=heights, colors="white", linewidths=0.5)
+    scatter.contours(axes, target, x_range, y_range, _GRID_SIZE)

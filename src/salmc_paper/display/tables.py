@@ -5,6 +5,8 @@ import math
 import statistics
 from collections.abc import Sequence
 
+import numpy as np
+
 from salmc_paper.display.published import Published
 
 DASH = "–"
@@ -54,6 +56,17 @@ def median(values: Sequence[int | float]) -> float:
     """The median; NaN of nothing."""
     finite = [value for value in values if math.isfinite(value)]
     return float(statistics.median(finite)) if finite else float("nan")
+
+
+def mean_and_error(values: Sequence[int | float]) -> tuple[float, float]:
+    """The mean, and its standard error."""
+    return float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(len(values))
+
+
+def with_error(values: Sequence[int | float]) -> str:
+    """The mean ± its standard error."""
+    mean, error = mean_and_error(values)
+    return f"{number(mean, 2)} ± {number(error, 1)}"
 
 
 def with_all(values: Sequence[int | float], digits: int = 3) -> str:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from salmc.report import style
 from salmc_paper.display.tables import Table, number
-from salmc_paper.experiments.six_modes import LAGS, LINES, chains_jobs
+from salmc_paper.experiments.six_modes import LAGS, chains_jobs, shown
 from salmc_paper.harness.jobs import Job, Plan, Results
 
 TITLE = "Figure: convergence on Mog6"
@@ -29,10 +29,7 @@ def jobs(plan: Plan) -> list[Job]:
 def tables(results: Results) -> list[Table]:
     """Autocorrelation at a few lags, and the mean ratio."""
     lines = []
-    for line in LINES:
-        record = results.first(**line.arguments)
-        if record is None:
-            continue
+    for line, record in shown(results):
         worst = _worst(record.arrays["autocorrelation"])
         lines.append(
             (
@@ -58,7 +55,7 @@ def tables(results: Results) -> list[Table]:
 
 def words(results: Results) -> list[str]:
     """Autocorrelation at lag 1 and the ratio, beside exact draws."""
-    found = {line.title: r for line in LINES if (r := results.first(**line.arguments)) is not None}
+    found = {line.title: record for line, record in shown(results)}
     first = {t: _worst(r.arrays["autocorrelation"])[1] for t, r in found.items()}
     ratios = {t: r.figure("density_ratio_acceptance") for t, r in found.items()}
     return [
@@ -73,10 +70,7 @@ def figure(results: Results) -> Figure | None:
     """Autocorrelation of both coordinates, and the ratio over the first draws."""
     made = style.new_figure(12.2, 4.3, headroom=0.35)
     first, second, third = made.subplots(1, 3)
-    for line in LINES:
-        record = results.first(**line.arguments)
-        if record is None:
-            continue
+    for line, record in shown(results):
         exact = line.method == "exact"
         look = {
             "color": line.colour,

@@ -12,6 +12,8 @@ from salmc_paper.display.image_drawing import strip_panel
 from salmc_paper.display.tables import Table, number, percent
 from salmc_paper.experiments.image_jobs import (
     NOISES,
+    frechet_figures,
+    frechet_words,
     image_training,
     images_of,
     parts_of,
@@ -20,7 +22,7 @@ from salmc_paper.experiments.image_jobs import (
     trained,
 )
 from salmc_paper.harness.jobs import Context, Job, Plan, Product, Record, Results
-from salmc_paper.images.frechet import frechet_with_floor, principal_components
+from salmc_paper.images.frechet import principal_components
 from salmc_paper.images.neighbours import check_for_copies
 
 TITLE = "Figure: a chain over faces"
@@ -141,10 +143,7 @@ def words(results: Results) -> list[str]:
         figures = record.figures
         copying = "are copies of" if figures["copies"] else "are not copies of"
         sentences.append(
-            f"{_setting(record)}: the Fréchet distance is {number(figures['frechet'])} against a "
-            f"floor of {number(figures['frechet_floor'])}, {number(figures['frechet_first'])} "
-            f"at the chains' beginning and {number(figures['frechet_last'])} at their end; "
-            f"the draws {copying} training images."
+            f"{_setting(record)}: {frechet_words(figures)}; the draws {copying} training images."
         )
     noisy, quiet = (results.first(noise=noise) for noise in NOISES)
     if noisy is not None and quiet is not None:
@@ -201,10 +200,8 @@ def _chain(context: Context) -> Product:
         return (images.reshape(len(images), -1) / 255.0 - mean) @ directions
 
     real = project(np.asarray(data.images[:_MOST_COMPARED]))
-    distance, first, last = (
-        frechet_with_floor(project(part[: len(some)]), project(compared), real)
-        for part in (flat[some], *ends)
-    )
+    parts = (project(part[: len(some)]) for part in (flat[some], *ends))
+    distances = frechet_figures(parts, project(compared), real)
     copies = check_for_copies(flat[some], compared, data.images)
     arrays, files = pictures_of(context, draws)
     figures |= {
@@ -215,10 +212,7 @@ def _chain(context: Context) -> Product:
         "far_length": _mean_distance(draws[1:], draws[:-1]),
         "travel": _mean_distance(draws[:, SETTLED], draws[:, -1]),
         "real_length": _mean_distance(compared[1:], compared[:-1]),
-        "frechet": distance.value,
-        "frechet_floor": distance.floor,
-        "frechet_first": first.value,
-        "frechet_last": last.value,
+        **distances,
         **copies.figures(),
     }
     return Product(figures, arrays, tuple(files))

@@ -1,29 +1,24 @@
 """The jobs that the two image experiments share: training a chain over images, and running it."""
 
-import contextlib
+import functools
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from salmc.datasets.fetch import FOLDER_VARIABLE, user_folder
 from salmc.datasets.image_data import ImageData, load_images
-from salmc.errors import DataError, OutputError
+from salmc.errors import DataError
 from salmc.images.pictures import save_gif, save_png, sheet, strip
 from salmc.images.sampler import ImageSampler, load
 from salmc.images.settings import ImageSettings
-from salmc_paper.harness.jobs import (
-    Context,
-    Job,
-    NotAvailableError,
-    Product,
-    Record,
-    not_interrupted,
-)
+from salmc_paper.display.tables import number
+from salmc_paper.experiments.training import KERNEL, trained_in_full
+from salmc_paper.harness.jobs import Context, Job, NotAvailableError, Product, Record
+from salmc_paper.images.frechet import frechet_with_floor
 
 VERSION = 2
-KERNEL = "salmc"
-_CHECKPOINT = "checkpoint.npz"
 
 NOISES = {0.5: "ξ ~ N(0, 0.5 I)", 0.0: "ξ = 0"}
 """The paper's two settings: variance of the noise, and how it is written."""
@@ -118,6 +113,28 @@ def run_chain(context: Context, sampler: ImageSampler) -> tuple[np.ndarray, dict
     return drawn, {"draws_per_second": chains * draws / seconds}
 
 
+def frechet_figures(
+    parts: Iterable[np.ndarray], real: np.ndarray, other_real: np.ndarray
+) -> dict[str, float]:
+    """The distances of all draws, of the first and of the last of them, as figures of a job."""
+    distance, first, last = (frechet_with_floor(part, real, other_real) for part in parts)
+    return {
+        "frechet": distance.value,
+        "frechet_floor": distance.floor,
+        "frechet_first": first.value,
+        "frechet_last": last.value,
+    }
+
+
+def frechet_words(figures: dict[str, Any]) -> str:
+    """The same in a sentence."""
+    return (
+        f"the Fréchet distance is {number(figures['frechet'])} against a floor of "
+        f"{number(figures['frechet_floor'])}, {number(figures['frechet_first'])} at the chains' "
+        f"beginning and {number(figures['frechet_last'])} at their end"
+    )
+
+
 def parts_of(draws: np.ndarray, count: int) -> list[np.ndarray]:
     """At least `count` draws, if there are: of all, of the first tenth of each chain, of the last.
 
@@ -147,25 +164,13 @@ def _train(context: Context) -> Product:
     from salmc.images.train import train
 
     data = images_of(context.arguments, "train")
-    checkpoint = context.place(_CHECKPOINT)
     options: dict[str, Any] = {
         "kernel": context["kernel"],
         "settings": _settings(context.arguments),
         "seed": context["seed"],
-        "checkpoint": checkpoint,
-        "resume": True,
         "progress": False,
     }
-    try:
-        sampler = train(data, **options)
-    except OutputError:
-        # A checkpoint that cannot be read, of a run that was killed: begin anew.
-        checkpoint.unlink(missing_ok=True)
-        sampler = train(data, **options)
-    not_interrupted(sampler.warnings)
-    sampler.save(context.place(KERNEL))
-    with contextlib.suppress(OSError):
-        checkpoint.unlink(missing_ok=True)
+    sampler = trained_in_full(context, functools.partial(train, data, **options))
     figures = {
         "images": len(data.images),
         "shape": list(data.shape),

@@ -14,6 +14,8 @@ from salmc_paper.display.image_figures import class_bars, transition_map
 from salmc_paper.display.tables import Table, number, percent
 from salmc_paper.experiments.image_jobs import (
     NOISES,
+    frechet_figures,
+    frechet_words,
     image_training,
     images_of,
     parts_of,
@@ -32,7 +34,6 @@ from salmc_paper.images.classes import (
 )
 from salmc_paper.images.classifier_file import load_classifier, save_classifier
 from salmc_paper.images.classifier_training import ClassifierSettings, train_classifier
-from salmc_paper.images.frechet import frechet_with_floor
 from salmc_paper.images.neighbours import check_for_copies
 
 TITLE = "Figure: a chain over MNIST digits"
@@ -238,9 +239,7 @@ def _chain(context: Context) -> Product:
     chosen = np.random.default_rng(context["seed"]).permutation(len(data.images))[: len(parts[0])]
     real = classifier.features(held_out.images)
     others = classifier.features(data.images[np.sort(chosen)])
-    distance, first, last = (
-        frechet_with_floor(classifier.features(part), real, others) for part in parts
-    )
+    distances = frechet_figures(map(classifier.features, parts), real, others)
     some = np.random.default_rng(context["seed"]).permutation(len(flat))[:_COPY_CHECK]
     copies = check_for_copies(flat[some], held_out.images[: len(some)], data.images)
     arrays, files = pictures_of(context, draws)
@@ -250,10 +249,7 @@ def _chain(context: Context) -> Product:
         "steps_between_changes": steps_between_changes(classes),
         "digits_per_chain": classes_per_chain(classes),
         "steps_if_independent": stays_if_independent(shares),
-        "frechet": distance.value,
-        "frechet_floor": distance.floor,
-        "frechet_first": first.value,
-        "frechet_last": last.value,
+        **distances,
         "training_seconds": training_time,
         "compile_seconds": compiling,
         **copies.figures(),
@@ -269,10 +265,8 @@ def _sentences(record: Record) -> list[str]:
     copying = "copies training images" if figures["copies"] else "does not copy training images"
     return [
         f"{_told(record)}: every digit has between {percent(least, 1)} and {percent(most, 1)} of "
-        f"the draws, {'even' if even else 'not even'} by the measure of 7 % to 13 %; the Fréchet "
-        f"distance is {number(figures['frechet'])} against a floor of "
-        f"{number(figures['frechet_floor'])}, {number(figures['frechet_first'])} at the chains' "
-        f"beginning and {number(figures['frechet_last'])} at their end; the chain {copying}."
+        f"the draws, {'even' if even else 'not even'} by the measure of 7 % to 13 %; "
+        f"{frechet_words(figures)}; the chain {copying}."
     ]
 
 

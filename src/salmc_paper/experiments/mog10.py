@@ -1,6 +1,5 @@
 """Mog10: errors of mean and variance and MMD against the number of particles."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from matplotlib.figure import Figure
 from salmc.diagnostics import moment_errors
 from salmc.report import style
 from salmc.target import AbstractTarget
-from salmc_paper.display.tables import Table, number
+from salmc_paper.display.tables import Table, mean_and_error, number, with_error
 from salmc_paper.harness.jobs import Context, Job, Plan, Product, Results, not_interrupted
 from salmc_paper.measures.judging import ExactSet, exact_draws, mmd
 from salmc_paper.measures.problems import START_VARIANCE, find_target, particle_start
@@ -83,12 +82,9 @@ def tables(results: Results) -> list[Table]:
     lines = []
     for method, title in METHODS.items():
         for record in results.done(method=method):
-            cells = [title, str(record.job.arguments["particles"])]
-            for measure in (*_MEASURES, "mmd_squared"):
-                sample = np.array(record.figures[measure], dtype=float)
-                error = sample.std(ddof=1) / math.sqrt(len(sample))
-                cells.append(f"{number(sample.mean(), 2)} ± {number(error, 1)}")
-            lines.append(tuple(cells))
+            size = str(record.job.arguments["particles"])
+            measured = (with_error(record.figures[m]) for m in (*_MEASURES, "mmd_squared"))
+            lines.append((title, size, *measured))
     columns = ("method", "particles", *_MEASURES.values(), "MMD², unbiased")
     note = (
         f"Mean over the runs ± its standard error, after {STEPS} steps from "
@@ -141,9 +137,8 @@ def figure(results: Results) -> Figure | None:
             if not records:
                 continue
             sizes = [record.job.arguments["particles"] for record in records]
-            samples = [np.array(record.figures[measure], dtype=float) for record in records]
-            means = np.array([sample.mean() for sample in samples])
-            errors = np.array([s.std(ddof=1) / math.sqrt(len(s)) for s in samples])
+            told = [mean_and_error(record.figures[measure]) for record in records]
+            means, errors = zip(*told, strict=True)
             exact = method == "exact"
             axes.errorbar(
                 sizes,

@@ -8,7 +8,7 @@ from matplotlib.ticker import NullFormatter
 from salmc.report import scatter, style
 from salmc_paper.display.drawing import density_panel
 from salmc_paper.display.tables import Table, number, percent
-from salmc_paper.experiments.six_modes import LINES, TARGET, chains_jobs
+from salmc_paper.experiments.six_modes import LINES, TARGET, chains_jobs, shown
 from salmc_paper.harness.jobs import Job, Plan, Results
 from salmc_paper.measures.judging import FINE
 from salmc_paper.measures.problems import find_target
@@ -40,10 +40,7 @@ def jobs(plan: Plan) -> list[Job]:
 def tables(results: Results) -> list[Table]:
     """ESS, bias, and MMD after some draws of one chain."""
     lines = []
-    for line in LINES:
-        record = results.first(**line.arguments)
-        if record is None:
-            continue
+    for line, record in shown(results):
         times, path = record.arrays["times"], record.arrays["mmd"]
         early = path[np.searchsorted(times, _EARLY)]
         lines.append(
@@ -73,7 +70,7 @@ def tables(results: Results) -> list[Table]:
 
 def words(results: Results) -> list[str]:
     """How MMD compares with exact draws, and what lies between the modes."""
-    found = {line.title: r for line in LINES if (r := results.first(**line.arguments)) is not None}
+    found = {line.title: record for line, record in shown(results)}
     sentences = []
     exact = found.get("exact draws")
     if exact is not None:
@@ -107,21 +104,17 @@ def words(results: Results) -> list[str]:
 
 def figure(results: Results) -> Figure | None:
     """Draws over the density above, MMD against draws below."""
-    shown = [
-        (line, record)
-        for line in _PANELS
-        if (record := results.first(**line.arguments)) is not None
-    ]
-    if not shown:
+    found = shown(results, _PANELS)
+    if not found:
         return None
     target = find_target(TARGET)
-    count = len(shown)
+    count = len(found)
     made = style.new_figure(max(3.0 * count, 8.4), 7.7, headroom=0.1)
     parts = np.asarray(made.subfigures(2, 1, height_ratios=[1.0, 1.05]))
     upper, lower = parts.ravel()
     window = (-7.4, 7.4)
     panels = upper.subplots(1, count, squeeze=False, sharex=True, sharey=True)[0]
-    for axes, (line, record) in zip(panels, shown, strict=True):
+    for axes, (line, record) in zip(panels, found, strict=True):
         density_panel(axes, target, window, window)
         scatter.points(axes, record.arrays["cloud"], most=2000, size=3.5, alpha=0.45)
         axes.set(xlim=window, ylim=window)
@@ -137,10 +130,7 @@ def figure(results: Results) -> Figure | None:
 
 
 def _decay(axes: Axes, results: Results) -> None:
-    for line in LINES:
-        record = results.first(**line.arguments)
-        if record is None:
-            continue
+    for line, record in shown(results):
         exact = line.method == "exact"
         axes.plot(
             record.arrays["times"],

@@ -1,5 +1,6 @@
 """Ring: one chain of 200 draws against 200 chains of one step."""
 
+import math
 from typing import Any
 
 import jax
@@ -8,7 +9,7 @@ from matplotlib.figure import Figure
 
 from salmc.report import scatter, style
 from salmc_paper.display.drawing import density_panel
-from salmc_paper.display.tables import Table, number, percent
+from salmc_paper.display.tables import Table, mean_and_error, number, percent, with_error
 from salmc_paper.experiments import rows
 from salmc_paper.experiments.training import label, trained
 from salmc_paper.harness.jobs import Context, Job, Plan, Product, Results, not_interrupted
@@ -47,17 +48,9 @@ def tables(results: Results) -> list[Table]:
         if record is None:
             continue
         for setting, title in _SETTINGS.items():
-            values = np.array(record.figures[setting], dtype=float)
-            error = values.std(ddof=1) / np.sqrt(len(values))
-            above = float(np.mean(values > record.figure("floor")))
-            lines.append(
-                (
-                    label("sal-mc", kernel),
-                    title,
-                    f"{number(values.mean(), 2)} ± {number(error, 1)}",
-                    percent(above, 0),
-                )
-            )
+            values = record.figures[setting]
+            above = float(np.mean(np.array(values) > record.figure("floor")))
+            lines.append((label("sal-mc", kernel), title, with_error(values), percent(above, 0)))
     record = results.done()[0]
     note = (
         f"Without a Metropolis step. {len(record.figures['one'])} runs, mean ± standard error. Of "
@@ -74,13 +67,14 @@ def words(results: Results) -> list[str]:
         record = results.first(kernel=kernel)
         if record is None:
             continue
-        one, many = (np.array(record.figures[name], dtype=float) for name in _SETTINGS)
-        difference = one.mean() - many.mean()
-        error = float(np.sqrt(one.var(ddof=1) / len(one) + many.var(ddof=1) / len(many)))
+        (one, error_of_one), (many, error_of_many) = (
+            mean_and_error(record.figures[name]) for name in _SETTINGS
+        )
+        difference, error = one - many, math.hypot(error_of_one, error_of_many)
         told = "alike" if abs(difference) < 2 * error else "not alike"
         sentences.append(
-            f"{label('sal-mc', kernel)}: the two are {told} (MMD² {number(one.mean(), 2)} and "
-            f"{number(many.mean(), 2)}, difference {number(difference, 2)} ± {number(error, 1)}; "
+            f"{label('sal-mc', kernel)}: the two are {told} (MMD² {number(one, 2)} and "
+            f"{number(many, 2)}, difference {number(difference, 2)} ± {number(error, 1)}; "
             f"exact draws are below {number(record.figure('floor'), 2)} in 95 % of cases)."
         )
     return sentences

@@ -1,10 +1,12 @@
 """The rows of the paper's two tables: learned kernels with and without a Metropolis step."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from salmc_paper.display import published
-from salmc_paper.display.tables import median
+from salmc_paper.display.tables import DASH, median, number, ratio, with_all
+from salmc_paper.display.tables import published as printed
 from salmc_paper.experiments.chains import kernel_chains
 from salmc_paper.experiments.training import training
 from salmc_paper.harness.jobs import Job, Plan, Record, Results
@@ -104,6 +106,53 @@ def learned_jobs(plan: Plan, target: str, *, chains: int, draws: int) -> list[Jo
 def found(results: Results, row: Row, target: str) -> list[Record]:
     """The results of a row, one for each seed."""
     return results.done(target=target, split=None, **row.arguments)
+
+
+Line = Callable[
+    [str, list[Record], published.Published | None, published.Published | None], tuple[str, ...]
+]
+"""Title, results, the paper's ESS and its ESS per second ↦ the words of a line."""
+
+
+def lines(results: Results, target: str, line: Line) -> list[tuple[str, ...]]:
+    """A line for each row of a target's table; where there is no result, what became of it."""
+    made: list[tuple[str, ...]] = []
+    for row in ROWS:
+        records = found(results, row, target)
+        if records:
+            paper = (paper_ess(row, target), paper_speed(row, target))
+            made.append(line(row.title, records, *paper))
+            continue
+        trouble = results.having(target=target, split=None, **row.arguments)
+        told = trouble[0].status if trouble else "not run"
+        made.append((row.title, f"*{told}*", *[DASH] * 10))
+    return made
+
+
+def cells(
+    title: str,
+    records: list[Record],
+    paper: published.Published | None,
+    speed: published.Published | None,
+    bias: tuple[str, ...],
+) -> tuple[str, ...]:
+    """The words of a line: ESS and speed beside the paper's, what is told of bias, and the rest."""
+    rate, accepted = values(records, "ess_per_second"), values(records, "acceptance")
+    trained = values(records, "train_seconds") or values(records, "warmup_seconds")
+    compiling = values(records, "train_compile_seconds") or values(records, "compile_seconds")
+    return (
+        title,
+        printed(paper),
+        with_all(values(records, "ess")),
+        ratio(comparable_ess(records), paper),
+        printed(speed),
+        with_all(rate),
+        ratio(median(rate), speed),
+        *bias,
+        f"{max(values(records, 'rhat'), default=float('nan')):.3f}",
+        number(median(accepted)) if accepted else DASH,
+        f"{median(trained):.0f} ({max(compiling):.0f})" if trained else DASH,
+    )
 
 
 def paper_ess(row: Row, target: str) -> published.Published | None:

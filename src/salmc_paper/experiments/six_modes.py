@@ -1,5 +1,6 @@
 """Chains on Mog6 from N(0, I), which the figures of draws and of convergence both show."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -9,10 +10,17 @@ from salmc.diagnostics import autocorrelation
 from salmc.report import style
 from salmc.sampling.draws import Draws
 from salmc.target import AbstractTarget
+from salmc.targets import GaussianMixture
 from salmc_paper.experiments import rows
 from salmc_paper.experiments.training import trained
-from salmc_paper.harness.jobs import Context, Job, Plan, Product, not_interrupted
-from salmc_paper.measures.judging import ExactSet, exact_draws, judge_chains, mmd_path
+from salmc_paper.harness.jobs import Context, Job, Plan, Product, Record, Results, not_interrupted
+from salmc_paper.measures.judging import (
+    ExactSet,
+    between_modes,
+    exact_draws,
+    judge_chains,
+    mmd_path,
+)
 from salmc_paper.measures.problems import find_target
 
 VERSION = 2
@@ -53,6 +61,12 @@ LINES = (
 )
 
 
+def shown(results: Results, lines: Sequence[Line] = LINES) -> list[tuple[Line, Record]]:
+    """The samplers of which there are results, in their order."""
+    found = [(line, results.first(**line.arguments)) for line in lines]
+    return [(line, record) for line, record in found if record is not None]
+
+
 def chains_jobs(plan: Plan) -> list[Job]:
     """One job for each sampler; the trainings are those of Table 1, first seed."""
     shape = {"chains": 8, "draws": 500} if plan.quick else {"chains": 32, "draws": 2000}
@@ -80,9 +94,8 @@ def _run(context: Context) -> Product:
     log_density = np.asarray(draws.log_density, dtype=float)
     ratios = np.exp(np.minimum(np.diff(log_density, axis=1), 0.0))
     figures = judge_chains(target, draws)
-    centres = np.asarray(target.means)  # type: ignore[attr-defined]
-    nearest = np.min(np.linalg.norm(flat[:, None] - centres, axis=2), axis=1)
-    figures["between_modes"] = float(np.mean(nearest > 2.0))
+    assert isinstance(target, GaussianMixture)
+    figures["between_modes"] = between_modes(target, flat)
     times = np.unique(np.geomspace(1, count, 40).round().astype(int))
     paths = np.stack([mmd_path(chain, *exact) for chain in positions])
     arrays = {

@@ -7,15 +7,7 @@ from matplotlib.figure import Figure
 from salmc.report import style
 from salmc_paper.display import published
 from salmc_paper.display.drawing import Bar, bars_legend, ess_bars
-from salmc_paper.display.tables import (
-    DASH,
-    Table,
-    median,
-    number,
-    ratio,
-    with_all,
-)
-from salmc_paper.display.tables import published as printed
+from salmc_paper.display.tables import Table, median, number, with_all
 from salmc_paper.experiments import rows
 from salmc_paper.experiments.chains import floor, mover_chains, size
 from salmc_paper.experiments.races import race, race_table, race_words
@@ -135,16 +127,7 @@ def _bar(results: Results, title: str, what: "rows.Row | str", target: str) -> B
 
 
 def _table(results: Results, target: str) -> Table:
-    lines = []
-    for row in ROWS:
-        records = rows.found(results, row, target)
-        if not records:
-            trouble = results.having(target=target, **row.arguments)
-            told = trouble[0].status if trouble else "not run"
-            lines.append((row.title, f"*{told}*", *[DASH] * 10))
-            continue
-        paper, speed = rows.paper_ess(row, target), rows.paper_speed(row, target)
-        lines.append(_line(row.title, records, paper, speed))
+    lines = rows.lines(results, target, _line)
     for mover, title in MOVERS.items():
         records = results.done(target=target, method=mover)
         if records:
@@ -180,23 +163,8 @@ def _line(
     paper: published.Published | None,
     speed: published.Published | None,
 ) -> tuple[str, ...]:
-    ess, rate = values(records, "ess"), values(records, "ess_per_second")
-    accepted = values(records, "acceptance")
-    trained, compiling = values(records, "train_seconds"), values(records, "train_compile_seconds")
-    return (
-        title,
-        printed(paper),
-        with_all(ess),
-        ratio(rows.comparable_ess(records), paper),
-        printed(speed),
-        with_all(rate),
-        ratio(median(rate), speed),
-        with_all(values(records, "mmd_squared"), 2),
-        with_all(values(records, "fine_mmd_squared"), 2),
-        f"{max(values(records, 'rhat'), default=float('nan')):.3f}",
-        number(median(accepted)) if accepted else DASH,
-        f"{median(trained):.0f} ({max(compiling):.0f})" if trained else DASH,
-    )
+    bias = (with_all(values(records, name), 2) for name in ("mmd_squared", "fine_mmd_squared"))
+    return rows.cells(title, records, paper, speed, tuple(bias))
 
 
 def _of(results: Results, what: "rows.Row | str", target: str) -> list[Record]:

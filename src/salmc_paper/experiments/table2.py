@@ -14,7 +14,6 @@ from salmc_paper.display.tables import (
     median,
     number,
     percent,
-    ratio,
     with_all,
 )
 from salmc_paper.display.tables import published as printed
@@ -145,16 +144,7 @@ def _split_jobs(plan: Plan, target: str, warmup: int, shape: dict[str, int]) -> 
 
 
 def _table(results: Results, target: str) -> Table:
-    lines = []
-    for row in ROWS:
-        records = rows.found(results, row, target)
-        if records:
-            paper, speed = rows.paper_ess(row, target), rows.paper_speed(row, target)
-            lines.append(_line(row.title, records, paper, speed))
-        else:
-            trouble = results.having(target=target, split=None, **row.arguments)
-            told = trouble[0].status if trouble else "not run"
-            lines.append((row.title, f"*{told}*", *[DASH] * 10))
+    lines = rows.lines(results, target, _line)
     records = results.done(target=target, method="nuts", split=None)
     if records:
         lines.append(_line("NUTS (BlackJAX)", records, None, None))
@@ -174,25 +164,10 @@ def _line(
     paper: published.Published | None,
     speed: published.Published | None,
 ) -> tuple[str, ...]:
-    ess, rate = values(records, "ess"), values(records, "ess_per_second")
-    accepted = values(records, "acceptance")
-    trained = values(records, "train_seconds") or values(records, "warmup_seconds")
-    compiling = values(records, "train_compile_seconds") or values(records, "compile_seconds")
     low, high = values(records, "sd_ratio_min"), values(records, "sd_ratio_max")
-    return (
-        title,
-        printed(paper),
-        with_all(ess),
-        ratio(rows.comparable_ess(records), paper),
-        printed(speed),
-        with_all(rate),
-        ratio(median(rate), speed),
-        with_all(values(records, "mean_error_rms"), 2),
-        f"{min(low):.2f}–{max(high):.2f}" if low else DASH,
-        f"{max(values(records, 'rhat'), default=float('nan')):.3f}",
-        number(median(accepted)) if accepted else DASH,
-        f"{median(trained):.0f} ({max(compiling):.0f})" if trained else DASH,
-    )
+    spread = f"{min(low):.2f}–{max(high):.2f}" if low else DASH
+    bias = (with_all(values(records, "mean_error_rms"), 2), spread)
+    return rows.cells(title, records, paper, speed, bias)
 
 
 def _accuracy_table(results: Results) -> Table:

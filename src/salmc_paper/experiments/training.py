@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from salmc.errors import OutputError
@@ -77,6 +78,27 @@ def label(method: str, kernel: str) -> str:
     return f"SAL-MC, {'MLP' if kernel == 'mlp' else 'NICE' if kernel == 'nice' else kernel}"
 
 
+def trained_in_full(context: Context, train: Callable[..., Any]) -> Any:
+    """The sampler of a training, which goes on from where an earlier run of the job was killed.
+
+    Args:
+        context: of the job, among whose files the sampler is saved.
+        train: takes `checkpoint` and `resume`.
+    """
+    checkpoint = context.place(_CHECKPOINT)
+    try:
+        sampler = train(checkpoint=checkpoint, resume=True)
+    except OutputError:
+        # A checkpoint that cannot be read, of a run that was killed: begin anew.
+        checkpoint.unlink(missing_ok=True)
+        sampler = train(checkpoint=checkpoint, resume=True)
+    not_interrupted(sampler.warnings)
+    sampler.save(context.place(KERNEL))
+    with contextlib.suppress(OSError):
+        checkpoint.unlink(missing_ok=True)
+    return sampler
+
+
 def trained(record: Record) -> Sampler:
     """The sampler of a training that is done."""
     arguments = record.job.arguments
@@ -116,17 +138,7 @@ def _train(context: Context) -> Product:
     if context["steps"] is not None:
         options["steps"] = context["steps"]
     target = find_target(context["target"], context["split"])
-    checkpoint = context.place(_CHECKPOINT)
-    try:
-        sampler = fit(target, checkpoint=checkpoint, resume=True, **options)
-    except OutputError:
-        # A checkpoint that cannot be read, of a run that was killed: begin anew.
-        checkpoint.unlink(missing_ok=True)
-        sampler = fit(target, checkpoint=checkpoint, resume=True, **options)
-    not_interrupted(sampler.warnings)
-    sampler.save(context.place(KERNEL))
-    with contextlib.suppress(OSError):
-        checkpoint.unlink(missing_ok=True)
+    sampler = trained_in_full(context, functools.partial(fit, target, **options))
     steps = sampler.history.get("step", ())
     figures = {
         "parts": sampler.seconds,

@@ -7,7 +7,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterable
 
-from salmc.errors import SalmcError
+from salmc.errors import reason
 from salmc_paper.harness.jobs import Job, NotAvailableError, Record, in_order
 from salmc_paper.harness.progress import AbstractJobReporter, SilentJobReporter
 from salmc_paper.harness.store import AbstractStore, without_arrays
@@ -101,11 +101,3 @@ def _run(
         raise KeyboardInterrupt
     took, used = time.perf_counter() - began, time.process_time() - used
     return store.write(job, product, took, used)
-
-
-def reason(error: BaseException) -> str:
-    """An error in one line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if isinstance(error, SalmcError) and lines:
-        return lines[0]
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

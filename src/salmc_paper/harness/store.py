@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from salmc.json_values import plain, to_text
-from salmc.sampling.files.atomic import new_file, output_errors
+from salmc.sampling.files.atomic import new_file, output_errors, write_file
 from salmc_paper.harness.jobs import Context, Job, Product, Record
 
 FORMAT = 1
@@ -175,8 +175,7 @@ def write_text(path: Path, text: str) -> Path:
     """A text file, in full or not at all."""
     with output_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with new_file(path) as file:
-        file.write(text.encode())
+    write_file(path, text.encode())
     return path
 
 

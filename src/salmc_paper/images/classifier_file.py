@@ -7,13 +7,12 @@ or of other code is refused.
 import json
 from pathlib import Path
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from salmc.errors import OutputError
 from salmc.sampling.files.atomic import final_place, new_file, output_errors
+from salmc.sampling.files.kernel_file import array_leaves, with_leaves
 from salmc_paper.images.classifier import Classifier
 
 FORMAT = "salmc-classifier"
@@ -33,7 +32,7 @@ def save_classifier(classifier: Classifier, path: str | Path) -> Path:
         "shape": classifier.shape,
         "classes": classifier.classes,
     }
-    arrays = {f"weight{i}": np.asarray(leaf) for i, leaf in enumerate(_weights(classifier))}
+    arrays = {f"weight{i}": np.asarray(leaf) for i, leaf in enumerate(array_leaves(classifier))}
     place = final_place(path)
     with output_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +58,7 @@ def load_classifier(path: str | Path) -> Classifier:
             height, width, channels = header["shape"]
             shape = (int(height), int(width), int(channels))
             untrained = Classifier(jax.random.key(0), shape, int(header["classes"]))
-            own = _weights(untrained)
+            own = array_leaves(untrained)
             stored = [archive[f"weight{i}"] for i in range(len(own))]
         if [leaf.shape for leaf in stored] != [leaf.shape for leaf in own]:
             raise ValueError("weights of another network")
@@ -70,11 +69,4 @@ def load_classifier(path: str | Path) -> Classifier:
         raise OutputError(
             f"{place} is damaged, or not a classifier of this version of salmc."
         ) from error
-    dynamic, static = eqx.partition(untrained, eqx.is_array)
-    leaves = [jnp.asarray(leaf, dtype=like.dtype) for leaf, like in zip(stored, own, strict=True)]
-    return eqx.combine(jax.tree.unflatten(jax.tree.structure(dynamic), leaves), static)
-
-
-def _weights(classifier: Classifier) -> list[jax.Array]:
-    """The array leaves in tree order."""
-    return jax.tree.leaves(eqx.filter(classifier, eqx.is_array))
+    return with_leaves(untrained, stored)

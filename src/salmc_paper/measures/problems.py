@@ -66,15 +66,12 @@ def find_split(name: str, seed: int) -> Split:
     Raises:
         NotAvailableError: if the data cannot be had.
     """
-    from salmc.datasets import tables
     from salmc.errors import DataError
 
     try:
-        training, test = tables.split(tables.load(name), seed)
+        return Split(*LogisticRegression.split(name, seed))
     except DataError as error:
         raise NotAvailableError(str(error)) from error
-    target = LogisticRegression.of_table(training, name=f"{name}-split")
-    return Split(target, np.asarray(test.features), np.asarray(test.labels))
 
 
 def particle_start(size: int, dim: int, seed: int) -> jax.Array:

@@ -38,20 +38,20 @@ def climb(
     return frame.outward(y), values
 
 
+def slopes(density: HostDensity, frame: Frame, y: Cloud) -> Cloud:
+    """Gradients in the frame; 0 where they overflow far out, or are not defined."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = (density.gradients(frame.outward(y)) * frame.scale) @ frame.factor
+    return np.where(np.all(np.isfinite(found), axis=1, keepdims=True), found, 0.0)
+
+
 def _by_gradient(
     density: HostDensity, frame: Frame, y: Cloud, values: Numbers
 ) -> tuple[Cloud, Numbers]:
     """BFGS with a backtracking line search, each climber with its own matrix."""
     n, dim = y.shape
     eye = np.eye(dim)
-
-    def slopes(y: Cloud) -> Cloud:
-        # Far out a gradient may overflow, or not be defined: such a climber stays where it is.
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = (density.gradients(frame.outward(y)) * frame.scale) @ frame.factor
-        return np.where(np.all(np.isfinite(found), axis=1, keepdims=True), found, 0.0)
-
-    slope = slopes(y)
+    slope = slopes(density, frame, y)
     inverse = np.repeat(eye[None], n, axis=0)
     inverse /= (1e-12 + np.linalg.norm(slope, axis=1) / np.sqrt(dim))[:, None, None]
     climbing = np.ones(n, bool)
@@ -68,7 +68,7 @@ def _by_gradient(
         gain = np.sum(step * slope[at], axis=1)
         new, new_values = _line_search(density, frame, y[at], values[at], step, gain)
         moved = new_values > values[at]
-        new_slope = slopes(new)
+        new_slope = slopes(density, frame, new)
         change, turn = new - y[at], slope[at] - new_slope
         inverse[at] = _updated(inverse[at], change, turn, moved)
         climbing[at] = moved & (new_values - values[at] > _ENOUGH)

@@ -13,6 +13,7 @@ landed, the likeliest that are far apart are worth a climb.
 
 import numpy as np
 
+from salmc.diagnostics.hunt.climbs import slopes
 from salmc.diagnostics.hunt.tempering import WideStart
 from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.trial.frame import Frame
@@ -61,12 +62,12 @@ def _local(points: Cloud, frame: Frame, generator: np.random.Generator) -> Frame
 
 def _uphill(density: HostDensity, frame: Frame, y: Cloud, values: Numbers) -> tuple[Cloud, Numbers]:
     """One of Cauchy's steps from each place, where it leads up."""
-    slope = _slopes(density, frame, y)
+    slope = slopes(density, frame, y)
     size = np.linalg.norm(slope, axis=1)
     unit = slope / np.maximum(size, 1e-300)[:, None]
     far = np.sqrt(frame.dim) + np.linalg.norm(y, axis=1)
     probe = _PROBE * far
-    bend = -np.sum(unit * (_slopes(density, frame, y + probe[:, None] * unit) - slope), axis=1)
+    bend = -np.sum(unit * (slopes(density, frame, y + probe[:, None] * unit) - slope), axis=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         length = np.where(bend > 0.0, size * probe / bend, far)
     length = np.minimum(np.where(np.isfinite(length), length, far), 10.0 * far)
@@ -74,12 +75,6 @@ def _uphill(density: HostDensity, frame: Frame, y: Cloud, values: Numbers) -> tu
     found = density.values(frame.outward(tried))
     better = found > values
     return np.where(better[:, None], tried, y), np.where(better, found, values)
-
-
-def _slopes(density: HostDensity, frame: Frame, y: Cloud) -> Cloud:
-    with np.errstate(invalid="ignore", over="ignore"):
-        found = (density.gradients(frame.outward(y)) * frame.scale) @ frame.factor
-    return np.where(np.all(np.isfinite(found), axis=1, keepdims=True), found, 0.0)
 
 
 def _likeliest_apart(y: Cloud, values: Numbers) -> np.ndarray:

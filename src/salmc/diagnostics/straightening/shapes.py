@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from salmc.diagnostics.point_sets import Cloud
-from salmc.diagnostics.straightening.funnel import Funnel
+from salmc.diagnostics.straightening.funnel import LARGEST, Funnel
 from salmc.diagnostics.straightening.search import Units, are_empty, likelihood
 from salmc.diagnostics.straightening.turns import with_turns
 from salmc.diagnostics.straightening.weighted_moments import WeightedMoments
@@ -30,9 +30,6 @@ _GRID = np.array([0.15, 0.3, 0.5, 0.75, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0])
 _NATURAL, _AS_GOOD = np.array([1.0, 0.5]), 0.02
 """Powers of a log standard deviation and a log variance; and how much better, in log variance, what
 was fitted must be than what models are written with: these, and centres that are one coordinate."""
-
-_LARGEST = 60.0
-"""Of exponents."""
 
 
 def best_funnel(cloud: Units, shown: Float[np.ndarray, "dim dim"]) -> tuple[float, Straight | None]:
@@ -153,4 +150,4 @@ def _plain_centres(
 
 def _growth(scale: np.ndarray, power: np.ndarray | float) -> np.ndarray:
     """e^{as}, which must not overflow where a tail is heavy."""
-    return np.exp(np.clip(scale * power, -_LARGEST, _LARGEST))
+    return np.exp(np.clip(scale * power, -LARGEST, LARGEST))

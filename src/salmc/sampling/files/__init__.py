@@ -5,7 +5,7 @@ abandoned      what a killed process left behind
 lock           one writer for a folder
 archive        arrays and texts in one file, their sizes checked before memory is taken
 kernel_file    a kernel's structure and weights
-coordinates    straight coordinates, beside a kernel
+coordinates    a kernel's coordinates: whitened, without bounds, straight
 saved          a whole sampler: `save` and `load`
 store          draws, as Zarr or one file
 zarr_arrays    arrays of a Zarr store

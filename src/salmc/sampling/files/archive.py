@@ -63,6 +63,19 @@ def open_archive(place: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, zipfi
         yield archive, entries
 
 
+def read_arrays(place: Path) -> dict[str, np.ndarray]:
+    """The arrays of an archive by their names, as `numpy.savez` wrote them.
+
+    Raises:
+        ValueError, zipfile.BadZipFile, OSError: if it is none, or is damaged.
+    """
+    with open_archive(place) as (archive, entries):
+        return {
+            name.removesuffix(".npy"): to_array(archive.read(entry))
+            for name, entry in entries.items()
+        }
+
+
 def to_array(data: bytes) -> np.ndarray:
     """The array of a `.npy` file; its header is believed only where it fits the bytes.
 

@@ -92,6 +92,12 @@ def new_file(path: str | Path) -> Iterator[BinaryIO]:
             working.unlink(missing_ok=True)
 
 
+def write_file(path: str | Path, content: bytes) -> None:
+    """Write a file in full or not at all; see `new_file`."""
+    with new_file(path) as file:
+        file.write(content)
+
+
 def check_place(
     path: str | Path, *, overwrite: bool = False, ours: Callable[[Path], bool] | None = None
 ) -> None:

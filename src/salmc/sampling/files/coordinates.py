@@ -1,4 +1,4 @@
-"""The coordinates of a kernel in files: bounds that were found, and funnels made straight."""
+"""The coordinates of a kernel in files: its whitening, bounds that were found, straight funnels."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -9,14 +9,32 @@ import numpy as np
 
 from salmc.bounds import Bounds, Unbounded
 from salmc.errors import OutputError
+from salmc.kernels.layers import Whitening
 from salmc.programs import on_device
 from salmc.sampling.files.archive import numbers, require
 from salmc.straight import NEVER, Straight
 from salmc.target import AbstractTarget
 
+_WHITENING = ("mean", "forward_matrix", "inverse_matrix")
 _BOUNDS = ("lower", "upper")
 _STRAIGHT = tuple(field.name for field in dataclasses.fields(Straight))
 _TURNED = ("further", "turns", "anchors")
+
+
+def arrays_of_whitening(whitening: Whitening) -> dict[str, np.ndarray]:
+    """What to keep of the map to whitened coordinates."""
+    return {f"whitening/{name}": np.asarray(getattr(whitening, name)) for name in _WHITENING}
+
+
+def whitening_of(arrays: Mapping[str, Any], dim: int) -> Whitening:
+    """The map that was kept. Within `damaged`."""
+    shapes = ((dim,), (dim, dim), (dim, dim))
+    parts = [
+        numbers(arrays[f"whitening/{name}"], *shape)
+        for name, shape in zip(_WHITENING, shapes, strict=True)
+    ]
+    require(all(np.all(np.isfinite(part)) for part in parts), "whitening")
+    return Whitening(*map(jnp.asarray, parts))
 
 
 def arrays_of(target: AbstractTarget | None) -> dict[str, np.ndarray]:

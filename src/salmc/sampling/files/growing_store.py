@@ -21,7 +21,7 @@ from salmc.json_values import to_text
 from salmc.sampling.arviz_tree import to_arviz
 from salmc.sampling.draws import Draws
 from salmc.sampling.executor import Block, ChainRun
-from salmc.sampling.files.atomic import flush_file, flush_folder, new_file
+from salmc.sampling.files.atomic import flush_file, flush_folder, write_file
 
 FORMAT = "salmc-stream-1"
 PART_BYTES = 2**22
@@ -156,8 +156,7 @@ class GrowingStore:
             if file.is_file()
         }
         content = {"zarr_consolidated_format": 1, "metadata": described}
-        with new_file(self._folder / ".zmetadata") as file:
-            file.write(to_text(content).encode())
+        write_file(self._folder / ".zmetadata", to_text(content).encode())
 
     def _flush(self, draws: int) -> None:
         """The chunks of the part on the disk, before anything says that they are there."""

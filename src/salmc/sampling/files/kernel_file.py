@@ -12,8 +12,9 @@ in place one by one.
 import hashlib
 import json
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -28,6 +29,8 @@ from salmc.kernels.layers import at_most_weights
 from salmc.sampling.files.archive import damaged, open_archive, require, to_array, to_bytes
 from salmc.sampling.files.atomic import final_place, new_file, output_errors
 from salmc.sampling.files.folder import now, versions
+
+Tree = TypeVar("Tree")
 
 FORMAT = "salmc-kernel"
 FORMAT_VERSION, _FIRST_VERSION = 4, 1
@@ -57,7 +60,7 @@ def write_kernel(
             f'is loaded. Register it: salmc.kernels.KERNELS["{kernel.name}"] = '
             f"{type(kernel).__name__}."
         )
-    stored = {f"kernel/{i}": leaf for i, leaf in enumerate(_weights(kernel))} | arrays
+    stored = {f"kernel/{i}": leaf for i, leaf in enumerate(array_leaves(kernel))} | arrays
     contents = {f"arrays/{name}.npy": to_bytes(value) for name, value in stored.items()}
     full = {
         "format": FORMAT,
@@ -149,17 +152,14 @@ def _rebuild(described: dict[str, Any], weights: list[np.ndarray], place: Path) 
             f"{place} holds a kernel `{name}` that cannot be built by this version of salmc: "
             f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}."
         ) from error
-    own = _weights(untrained)
+    own = array_leaves(untrained)
     shapes = [(np.shape(leaf), leaf.dtype.kind) for leaf in own]
     if shapes != [(leaf.shape, leaf.dtype.kind) for leaf in weights]:
         raise OutputError(
             f"{place} holds a kernel `{name}` whose weights do not fit what this version of salmc "
             "builds from its description."
         )
-    # In the precision of this process: a file from one with 64 bits opens in one with 32.
-    trained = [jnp.asarray(leaf, dtype=like.dtype) for leaf, like in zip(weights, own, strict=True)]
-    dynamic, static = eqx.partition(untrained, eqx.is_array)
-    return eqx.combine(jax.tree.unflatten(jax.tree.structure(dynamic), trained), static)
+    return with_leaves(untrained, weights)
 
 
 def _require_small(description: dict[str, Any], stored: int) -> None:
@@ -175,9 +175,18 @@ def _known() -> dict[str, Any]:
     return {**kernels.IMAGE_KERNELS, **kernels.KERNELS}
 
 
-def _weights(kernel: AbstractKernel) -> list[Any]:
-    """The array leaves of a kernel in tree order."""
-    return jax.tree.leaves(eqx.filter(kernel, eqx.is_array))
+def array_leaves(tree: Any) -> list[Any]:
+    """The arrays of a tree in its order: what files hold of networks and of trainings."""
+    return jax.tree.leaves(eqx.filter(tree, eqx.is_array))
+
+
+def with_leaves(tree: Tree, leaves: Sequence[Any]) -> Tree:
+    """The same tree with other arrays."""
+    dynamic, static = eqx.partition(tree, eqx.is_array)
+    own, structure = jax.tree.flatten(dynamic)
+    # In the precision of this process: a file from one with 64 bits opens in one with 32.
+    new = [jnp.asarray(leaf, dtype=like.dtype) for leaf, like in zip(leaves, own, strict=True)]
+    return eqx.combine(jax.tree.unflatten(structure, new), static)
 
 
 def _numbered(arrays: dict[str, np.ndarray], prefix: str) -> list[np.ndarray]:

@@ -10,9 +10,13 @@ import numpy as np
 
 from salmc.errors import OutputError
 from salmc.kernels.base import AbstractKernel
-from salmc.kernels.layers import Whitening
 from salmc.sampling.files.archive import damaged, numbers, real, require, whole, words
-from salmc.sampling.files.coordinates import arrays_of, in_coordinates
+from salmc.sampling.files.coordinates import (
+    arrays_of,
+    arrays_of_whitening,
+    in_coordinates,
+    whitening_of,
+)
 from salmc.sampling.files.kernel_file import FORMAT_VERSION, read_kernel, write_kernel
 from salmc.sampling.replicas import Ladder
 from salmc.sampling.sampler import Sampler
@@ -23,7 +27,6 @@ _FINGERPRINT_POINTS = 16
 _WITHOUT_LADDERS = 3
 """The last format without replicas."""
 
-_WHITENING = ("mean", "forward_matrix", "inverse_matrix")
 _LADDER = ("betas", "step_sizes", "factors", "starts")
 _POOL_VALUES = "pool_log_density"
 _HISTORY = "history/"
@@ -33,7 +36,7 @@ _MOST_LOCAL_STEPS, _MOST_GRADIENTS = 1000, 100_000
 def save_sampler(sampler: Sampler, path: str | Path) -> Path:
     """Write a `.salmc` file, in full or not at all."""
     pool = np.asarray(sampler.pool)
-    arrays = {f"whitening/{name}": getattr(sampler.whitening, name) for name in _WHITENING}
+    arrays: dict[str, Any] = arrays_of_whitening(sampler.whitening)
     if sampler.pool_log_density is not None:
         arrays[_POOL_VALUES] = sampler.pool_log_density
     coordinates = arrays_of(sampler.target)
@@ -117,19 +120,14 @@ def _sampler(
 ) -> Sampler:
     """All but the target, checked."""
     dim = kernel.dim
-    shapes = ((dim,), (dim, dim), (dim, dim))
-    coordinates = [
-        numbers(arrays[f"whitening/{name}"], *shape)
-        for name, shape in zip(_WHITENING, shapes, strict=True)
-    ]
-    require(all(np.all(np.isfinite(part)) for part in coordinates), "whitening")
+    whitening = whitening_of(arrays, dim)
     pool, values = numbers(arrays["pool"], None, dim), arrays.get(_POOL_VALUES)
     require(pool.dtype.kind == "f", "pool")
     require(isinstance(header["method"], str), "method")
     return Sampler(
         kernel=kernel,
         target=None,
-        whitening=Whitening(*map(jnp.asarray, coordinates)),
+        whitening=whitening,
         pool=pool,
         method=header["method"],
         pool_log_density=None if values is None else numbers(values, len(pool)),

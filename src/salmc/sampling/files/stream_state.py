@@ -22,15 +22,7 @@ from salmc.errors import OutputError
 from salmc.json_values import plain
 from salmc.sampling.chain_states import ChainState
 from salmc.sampling.executor import Block, ChainRun
-from salmc.sampling.files.archive import (
-    damaged,
-    numbers,
-    open_archive,
-    real,
-    require,
-    to_array,
-    whole,
-)
+from salmc.sampling.files.archive import damaged, numbers, read_arrays, real, require, whole
 from salmc.sampling.files.atomic import new_file
 from salmc.sampling.files.growing_store import KEPT
 from salmc.sampling.running import RunningMoments, Thinning
@@ -129,7 +121,7 @@ class StreamState:
                 "else. Choose another folder."
             )
         with damaged(place, "it cannot be read in full"):
-            arrays = _arrays(place)
+            arrays = read_arrays(place)
             header = json.loads(str(arrays["header"]))
             require(header["format"] == FORMAT, "format")
             stored, draws = header["identity"], whole(header["draws"], run.draws)
@@ -155,7 +147,7 @@ class StreamState:
                 if whole(int(file.stem.removeprefix("thinned-")), 2**63) >= draws:
                     file.unlink()
                     continue
-                kept = _arrays(file)
+                kept = read_arrays(file)
                 steps = numbers(kept["steps"], None)
                 block = Block(
                     numbers(kept["positions"], len(steps), *shape),
@@ -175,14 +167,6 @@ class StreamState:
         content = json.dumps({"format": FORMAT, "identity": self._identity, **header})
         with new_file(self._folder / "state.npz") as file:
             np.savez(file, header=np.array(content), **arrays)
-
-
-def _arrays(place: Path) -> dict[str, np.ndarray]:
-    with open_archive(place) as (archive, entries):
-        return {
-            name.removesuffix(".npy"): to_array(archive.read(entry))
-            for name, entry in entries.items()
-        }
 
 
 def _digest(run: ChainRun) -> str:

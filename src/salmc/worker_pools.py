@@ -9,10 +9,11 @@ Without JAX, which workers need not import.
 """
 
 import concurrent.futures
+import contextlib
 import multiprocessing.pool
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -156,15 +157,13 @@ def _living(executor: Any) -> frozenset[int] | None:
     return frozenset(worker.pid for worker in executor._pool)  # type: ignore[attr-defined]
 
 
-class _deaths:  # noqa: N801 - a context, as those of contextlib
+@contextlib.contextmanager
+def _deaths() -> Iterator[None]:
     """Turns what pools raise at a death into one error."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: Any, _: object) -> None:
-        if kind is None:
-            return
-        names = {parent.__name__ for parent in kind.__mro__}
-        if issubclass(kind, concurrent.futures.BrokenExecutor) or names & _RAY_DEATHS:
+    try:
+        yield
+    except Exception as error:
+        names = {parent.__name__ for parent in type(error).__mro__}
+        if isinstance(error, concurrent.futures.BrokenExecutor) or names & _RAY_DEATHS:
             raise WorkersDiedError from error
+        raise

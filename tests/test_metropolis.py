@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from salmc.kernels.noise import normal, step_keys, step_noise, threefry
+from salmc.metropolis import normal, step_keys, step_noise, threefry
 
 ONES = 0xFFFFFFFF
 

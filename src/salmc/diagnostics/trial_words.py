@@ -151,6 +151,12 @@ def orbit_words(test: OrbitTest, exact: bool = False) -> str:
             f"{side}: a funnel was not followed to its end. {TRAIN}, write the model without "
             "the funnel (effects in units of their scale), or run longer chains"
         )
+    if kind == "stretch":
+        much = "many" if test.shift > 0.0 else "few"
+        return (
+            f"Biased: too {much} draws are where {rest}, which others follow, is far from its "
+            f"middle. {remedy(exact)}"
+        )
     if test.name == "tails" and np.mean(test.ranks > 0.97) < 0.03:
         return (
             "Tails are lacking: the density has mass further out than the draws go, in their own "

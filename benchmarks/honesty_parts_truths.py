@@ -3,46 +3,15 @@
 Each has what the verdict never sees: draws, and where there are modes, which mode a point is in.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
 
-import salmc
-
-Generator = np.random.Generator
-Density = Callable[[jax.Array], jax.Array]
-
-
-class Truth(NamedTuple):
-    """A density and its draws."""
-
-    log_density: Density
-    dim: int
-    draw: Callable[[Generator, int], np.ndarray]
-    modes: Callable[[np.ndarray], np.ndarray] | None = None
-    """(n, dim) to (n,), the number of the mode."""
-    options: dict[str, Any] = {}  # noqa: RUF012
-
-    def target(self, **options: Any) -> salmc.Target:
-        """As a user would write it."""
-        return salmc.Target(self.log_density, self.dim, **{**self.options, **options})
-
-    def black_box(self) -> salmc.Target:
-        """Of which only values are known."""
-        many = jax.jit(jax.vmap(self.log_density))
-        return salmc.Target.from_numpy(lambda x: np.asarray(many(x)), self.dim, **self.options)
-
-
-def _half_squares(x: jax.Array) -> jax.Array:
-    return -0.5 * jnp.sum(x**2)
-
-
-def _t(x: jax.Array, degrees: float) -> jax.Array:
-    return -0.5 * (degrees + 1.0) * jnp.log1p(x**2 / degrees)
+from benchmarks import honesty_parts_curved as curved
+from benchmarks.honesty_parts_curved import Generator, Truth, half_squares, student
 
 
 def _mixed(centres: Any, factors: Any, shares: Any, degrees: float = np.inf) -> Truth:
@@ -75,41 +44,6 @@ def _mixed(centres: Any, factors: Any, shares: Any, degrees: float = np.inf) -> 
     return Truth(log_density, dim, draw, modes)
 
 
-def _twisted_t() -> Truth:
-    """x₀ of a t₄, x₁ on a parabola, x₂ on a wave of it."""
-
-    def log_density(x: jax.Array) -> jax.Array:
-        bent = ((x[1] - 0.3 * x[0] ** 2) / 0.5, (x[2] - 2.0 * jnp.sin(x[0])) / 0.5)
-        return _t(x[0] / 2.0, 4.0) + _half_squares(jnp.stack(bent))
-
-    def draw(g: Generator, n: int) -> np.ndarray:
-        first = 2.0 * g.standard_t(4.0, size=n)
-        z = 0.5 * g.normal(size=(2, n))
-        return np.stack([first, 0.3 * first**2 + z[0], 2.0 * np.sin(first) + z[1]], axis=1)
-
-    return Truth(log_density, 3, draw)
-
-
-def _two_bananas() -> Truth:
-    """One bent up, of weight 0.7, one bent down; their ends cross."""
-
-    def log_density(x: jax.Array) -> jax.Array:
-        up = _half_squares(jnp.stack([x[0] / 1.5, (x[1] + 6.0 - 0.5 * x[0] ** 2) / 0.4]))
-        down = _half_squares(jnp.stack([x[0] / 1.5, (x[1] - 6.0 + 0.5 * x[0] ** 2) / 0.4]))
-        return jnp.logaddexp(np.log(0.7) + up, np.log(0.3) + down)
-
-    def draw(g: Generator, n: int) -> np.ndarray:
-        sign = np.where(g.random(n) < 0.7, 1.0, -1.0)
-        first = 1.5 * g.normal(size=n)
-        return np.c_[first, sign * (0.5 * first**2 - 6.0) + 0.4 * g.normal(size=n)]
-
-    def modes(x: np.ndarray) -> np.ndarray:
-        bend = 0.5 * x[:, 0] ** 2 - 6.0
-        return (np.abs(x[:, 1] - bend) > np.abs(x[:, 1] + bend)).astype(int)
-
-    return Truth(log_density, 2, draw, modes)
-
-
 def _skewed(dim: int = 4, skew: float = 0.5, tail: float = 0.8) -> Truth:
     """Sinh–arcsinh of a correlated normal: skewed, with tails."""
     covariance = 0.5 * np.ones((dim, dim)) + 0.5 * np.eye(dim)
@@ -133,7 +67,7 @@ def _star(dim: int = 5) -> Truth:
     turn = np.linalg.qr(np.random.default_rng(3).normal(size=(dim, dim)))[0]
 
     def log_density(x: jax.Array) -> jax.Array:
-        return jnp.sum(_t(jnp.asarray(turn).T @ x, 3.0))
+        return jnp.sum(student(jnp.asarray(turn).T @ x, 3.0))
 
     return Truth(log_density, dim, lambda g, n: g.standard_t(3.0, size=(n, dim)) @ turn.T)
 
@@ -143,8 +77,8 @@ def _groups(count: int = 6) -> Truth:
 
     def log_density(x: jax.Array) -> jax.Array:
         scale = x[1]
-        own = _half_squares(jnp.stack([x[0], (scale + 0.5) / 0.7]))
-        return own + _half_squares((x[2:] - x[0]) * jnp.exp(-scale)) - count * scale
+        own = half_squares(jnp.stack([x[0], (scale + 0.5) / 0.7]))
+        return own + half_squares((x[2:] - x[0]) * jnp.exp(-scale)) - count * scale
 
     def draw(g: Generator, n: int) -> np.ndarray:
         mean, scale = g.normal(size=(n, 1)), -0.5 + 0.7 * g.normal(size=(n, 1))
@@ -175,44 +109,9 @@ def _walk(dim: int = 40, correlation: float = 0.95) -> Truth:
     noise = np.sqrt(1.0 - correlation**2)
 
     def log_density(x: jax.Array) -> jax.Array:
-        return -0.5 * x[0] ** 2 + _half_squares((x[1:] - correlation * x[:-1]) / noise)
+        return -0.5 * x[0] ** 2 + half_squares((x[1:] - correlation * x[:-1]) / noise)
 
     return Truth(log_density, dim, lambda g, n: g.normal(size=(n, dim)) @ factor.T)
-
-
-def _eggs() -> Truth:
-    """exp(−x²/8 + 2.5 cos 3x) in both coordinates: some thirty modes of unequal weights."""
-
-    def wave(x: Any) -> Any:
-        return 2.5 * (jnp.cos(3.0 * x) - 1.0)
-
-    def draw(g: Generator, n: int) -> np.ndarray:
-        columns = []
-        for _ in range(2):
-            x = 2.0 * g.normal(size=8 * n)
-            keep = g.random(len(x)) < np.exp(2.5 * (np.cos(3.0 * x) - 1.0))
-            columns.append(x[keep][:n])
-        return np.stack(columns, axis=1)
-
-    def modes(x: np.ndarray) -> np.ndarray:
-        cell = np.clip(np.round(x / (2.0 * np.pi / 3.0)), -1, 1).astype(int)
-        return (cell[:, 0] + 1) * 3 + cell[:, 1] + 1
-
-    return Truth(lambda x: -jnp.sum(x**2) / 8.0 + jnp.sum(wave(x)), 2, draw, modes)
-
-
-def _moon() -> Truth:
-    """A ring of radius 3 whose angle is von Mises (κ = 1.5)."""
-
-    def log_density(x: jax.Array) -> jax.Array:
-        radius = jnp.sqrt(jnp.sum(x**2) + 1e-12)
-        return -0.5 * ((radius - 3.0) / 0.3) ** 2 + 1.5 * x[0] / radius - jnp.log(radius)
-
-    def draw(g: Generator, n: int) -> np.ndarray:
-        radius, angle = 3.0 + 0.3 * g.normal(size=n), g.vonmises(0.0, 1.5, size=n)
-        return radius[:, None] * np.c_[np.cos(angle), np.sin(angle)]
-
-    return Truth(log_density, 2, draw)
 
 
 def _horseshoe() -> Truth:
@@ -221,7 +120,7 @@ def _horseshoe() -> Truth:
     def log_density(x: jax.Array) -> jax.Array:
         scale, y = x[:2], x[2:]
         return jnp.sum(scale - jnp.logaddexp(0.0, 2.0 * scale)) + (
-            _half_squares(y * jnp.exp(-scale)) - jnp.sum(scale)
+            half_squares(y * jnp.exp(-scale)) - jnp.sum(scale)
         )
 
     def draw(g: Generator, n: int) -> np.ndarray:
@@ -231,42 +130,13 @@ def _horseshoe() -> Truth:
     return Truth(log_density, 4, draw)
 
 
-def _shell(dim: int = 4) -> Truth:
-    """The surface of a ball of radius 5."""
-
-    def log_density(x: jax.Array) -> jax.Array:
-        radius = jnp.sqrt(jnp.sum(x**2) + 1e-12)
-        return -0.5 * ((radius - 5.0) / 0.2) ** 2 - (dim - 1) * jnp.log(radius)
-
-    def draw(g: Generator, n: int) -> np.ndarray:
-        z = g.normal(size=(n, dim))
-        z /= np.linalg.norm(z, axis=1, keepdims=True)
-        return z * (5.0 + 0.2 * g.normal(size=(n, 1)))
-
-    return Truth(log_density, dim, draw)
-
-
-def _stairs() -> Truth:
-    """x₀ uniform on (0, 5), x₁ ~ N(⌊x₀⌋, 0.15²): five ridges that meet only in what is rare."""
-
-    def log_density(x: jax.Array) -> jax.Array:
-        inside = (x[0] > 0.0) & (x[0] < 5.0)
-        return jnp.where(inside, -0.5 * ((x[1] - jnp.floor(x[0])) / 0.15) ** 2, -jnp.inf)
-
-    def draw(g: Generator, n: int) -> np.ndarray:
-        first = g.uniform(1e-5, 5.0 - 1e-5, size=n)
-        return np.c_[first, np.floor(first) + 0.15 * g.normal(size=n)]
-
-    return Truth(log_density, 2, draw, lambda x: np.clip(np.floor(x[:, 0]), 0, 4).astype(int))
-
-
 def _stiff(dim: int = 20, condition: float = 300.0) -> Truth:
     """A turned Gaussian whose axes differ by a factor of 300."""
     turn = np.linalg.qr(np.random.default_rng(4).normal(size=(dim, dim)))[0]
     axes = np.geomspace(1.0, condition, dim)
 
     def log_density(x: jax.Array) -> jax.Array:
-        return _half_squares((jnp.asarray(turn).T @ x) / jnp.asarray(axes))
+        return half_squares((jnp.asarray(turn).T @ x) / jnp.asarray(axes))
 
     return Truth(log_density, dim, lambda g, n: (g.normal(size=(n, dim)) * axes) @ turn.T)
 
@@ -309,26 +179,11 @@ def _tilted(dim: int = 3) -> Truth:
     return Truth(log_density, dim, draw)
 
 
-def _holed() -> Truth:
-    """A triangle of slowly falling density without a disc in it."""
-
-    def log_density(x: jax.Array) -> jax.Array:
-        inside = (x[0] > 0.0) & (x[1] > 0.0) & (x[0] + x[1] < 4.0)
-        hole = (x[0] - 1.2) ** 2 + (x[1] - 1.2) ** 2 < 0.49
-        return jnp.where(inside & ~hole, -0.5 * x[0], -jnp.inf)
-
-    def draw(g: Generator, n: int) -> np.ndarray:
-        x = 4.0 * g.random((20 * n, 2))
-        keep = (x.sum(axis=1) < 4.0) & (np.sum((x - 1.2) ** 2, axis=1) > 0.49)
-        keep &= g.random(len(x)) < np.exp(-0.5 * x[:, 0])
-        return x[keep][:n]
-
-    return Truth(log_density, 2, draw)
-
-
 def _factors(dim: int, count: int, seed: int, size: float = 1.0) -> np.ndarray:
     g = np.random.default_rng(seed)
-    made = [size * (np.eye(dim) + 0.4 * np.tril(g.normal(size=(dim, dim)), -1)) for _ in range(count)]
+    made = [
+        size * (np.eye(dim) + 0.4 * np.tril(g.normal(size=(dim, dim)), -1)) for _ in range(count)
+    ]
     return np.stack(made)
 
 
@@ -337,24 +192,24 @@ _FAR = np.array([[12.0, 0.0, 0.0], [-12.0, 3.0, 0.0]])
 _UP = 2.0 * np.ones((1, 20))
 
 TRUTHS: dict[str, Truth] = {
-    "twisted t": _twisted_t(),
-    "two bananas": _two_bananas(),
+    "twisted t": curved.twisted_t(),
+    "two bananas": curved.two_bananas(),
     "skewed": _skewed(),
     "star": _star(),
     "groups": _groups(),
     "edgy": _edgy(),
     "walk 40-d": _walk(),
     "walk 10-d": _walk(10, 0.9),
-    "eggs": _eggs(),
-    "moon": _moon(),
+    "eggs": curved.eggs(),
+    "moon": curved.moon(),
     "horseshoe": _horseshoe(),
-    "shell": _shell(),
-    "stairs": _stairs(),
+    "shell": curved.shell(),
+    "stairs": curved.stairs(),
     "stiff 20-d": _stiff(),
     "lognormals": _lognormals(),
     "spiral": _spiral(),
     "tilted": _tilted(),
-    "holed": _holed(),
+    "holed": curved.holed(),
     "four modes": _mixed(_PLACES, _factors(5, 4, 7), [0.55, 0.25, 0.15, 0.05]),
     "far t": _mixed(_FAR, np.stack([np.eye(3), 3.0 * np.eye(3)]), [0.8, 0.2], 5.0),
     "two in 20-d": _mixed(np.r_[_UP, -_UP], np.stack([np.eye(20)] * 2), [0.7, 0.3]),

@@ -9,8 +9,8 @@ import pytest
 
 import salmc
 from benchmarks.honesty_parts_truths import TRUTHS
-from salmc.diagnostics.trial.straightened import straight_tests
 from salmc.diagnostics.trial.host import HostDensity
+from salmc.diagnostics.trial.straightened import straight_tests
 from salmc.diagnostics.trial.whole_run import batches_of, run_tests
 
 CHAINS, DRAWS = 16, 2000

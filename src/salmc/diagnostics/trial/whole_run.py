@@ -53,9 +53,7 @@ def batches_of(sample: Cloud, chains: int, effective: float) -> Float[np.ndarray
     return cut[:, ::stride]
 
 
-def run_tests(
-    density: HostDensity, batches: Float[np.ndarray, "b n dim"]
-) -> SteinTests | None:
+def run_tests(density: HostDensity, batches: Float[np.ndarray, "b n dim"]) -> SteinTests | None:
     """The most surprising function of all, its p-value for all of them together.
 
     None where scores are not known everywhere.

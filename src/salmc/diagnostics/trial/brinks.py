@@ -59,6 +59,8 @@ class Brink(NamedTuple):
     """Draws that belong there, as far as one step leads."""
     p_value: float
     """Of so few."""
+    both: bool = False
+    """Whether draws beyond both ends are counted together."""
 
 
 def brinks(

@@ -5,9 +5,9 @@ the same in both, so that what is found has the place that it seems to have, and
 with: along any other one a step is what it was before. Both ends of each (`brinks`); and a stretch
 of each draw: copies along it from a ten thousandth of its distance from the middle to ten thousand
 times it, all other coordinates in their places on the ridge. Their ranks are uniform (`orbits`),
-and no fewer draws lie beyond either end than the copies of all the others say: a proposal that
-never comes to the last hundredth of a bent ridge leaves ends that nothing near them tells of, as
-few draws are near.
+and no fewer draws lie beyond either end, or both, than the copies of all the others say: a proposal
+that never comes to the last hundredth of a bent ridge leaves ends that nothing near them tells of,
+as few draws are near.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,10 @@ from salmc.diagnostics.trial.host import LITTLE, HostDensity
 from salmc.diagnostics.trial.orbits import OrbitTest, ranks_among, uniform_p_value, weights_of
 
 _FEWEST = 100
-_GROWTH, _COPIES, _POINTS = 1.5, 24, 8000
-_MOST = 6
-"""Coordinates that are stretched."""
+_GROWTH, _COPIES = 1.5, 24
+_POINTS, _EACH, _MOST = 12_000, 3000, 6
+"""Draws that are stretched along all coordinates together, and along each at least; and how many
+coordinates."""
 
 
 class Straightened(NamedTuple):
@@ -56,8 +57,9 @@ def straight_tests(
     asked = np.flatnonzero(straight.governs & ~straight.moves).tolist()
     found = Straightened(brinks(there, cloud, Frame.of(cloud), names, seed, asked), [])
     generator = np.random.default_rng([seed, len(cloud)])
-    some = cloud[: there.share_of(_POINTS, 60)]
-    for i in asked[:_MOST] if density.effort >= LITTLE else []:
+    asked = asked[:_MOST] if density.effort >= LITTLE else []
+    some = cloud[: there.share_of(max(_EACH, _POINTS // max(len(asked), 1)), 60)]
+    for i in asked:
         ends, test = _stretched(there, some, i, names[i], generator)
         found.ends.extend(ends)
         found.stretches.extend(test)
@@ -84,11 +86,17 @@ def _stretched(
             brink = np.sort(sign * setting[:, i])[min(BEYOND, half - 1)]
             belong = np.sum(np.where(sign * places < brink, weights, 0.0))
             ends[number] += belong, np.sum(sign * own < brink), sign * brink / 2.0
+    lower, upper = ends.tolist()
+    together = [sum(pair) for pair in zip(lower, upper, strict=True)]
     found = [
-        Brink(name, low, at, int(count), belong, float(stats.poisson.cdf(count, belong)))
-        for low, (belong, count, at) in zip((True, False), ends.tolist(), strict=True)
+        Brink(name, low, at, int(count), belong, float(stats.poisson.cdf(count, belong)), both)
+        for low, both, (belong, count, at) in (
+            (True, False, lower),
+            (False, False, upper),
+            (True, True, [*together[:2], lower[2]]),
+        )
     ]
-    together = np.concatenate(ranks)
-    if len(together) < 20:
+    all_ranks = np.concatenate(ranks)
+    if len(all_ranks) < 20:
         return found, []
-    return found, [OrbitTest(f"stretch {name}", together, uniform_p_value(together))]
+    return found, [OrbitTest(f"stretch {name}", all_ranks, uniform_p_value(all_ranks))]

@@ -1,8 +1,9 @@
 """Is the verdict honest? No wrong result may be called trustworthy, and no right one the opposite.
 
-Two kinds of rows. Results made by hand (`honesty_right`, `honesty_wrong`, and in pairs
+Three kinds of rows. Results made by hand (`honesty_right`, `honesty_wrong`, and in pairs
 `honesty_subtle`, `honesty_traps` and `honesty_wide`), of which the truth is known without any
-sampler; and real fits of `hard_posteriors`, with defaults, with too little training and with the
+sampler; results that parts of the library make where they succeed and fail (`honesty_parts`); and
+real fits of `hard_posteriors`, with defaults, with too little training and with the
 kernel that is not exact, of which its figures tell whether they came out right. Each row has our
 degree, and beside it what R-hat and ESS alone say by the usual limits of ArviZ (R-hat ≤ 1.01,
 ESS ≥ 400).
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import salmc
-from benchmarks import hard_posteriors
+from benchmarks import hard_posteriors, honesty_parts
 from benchmarks.honesty_right import RIGHT as CLEAR_RIGHT
 from benchmarks.honesty_subtle import SUBTLE_RIGHT, SUBTLE_WRONG
 from benchmarks.honesty_traps import TRAP_RIGHT, TRAP_WRONG
@@ -44,7 +45,8 @@ def jobs() -> list[Job]:
         for kind in FITS
         for name in hard_posteriors.CASES
     ]
-    return made + fits
+    parts = [_job("part", name, seed, 30.0) for seed in SEEDS for name in honesty_parts.PARTS]
+    return made + parts + fits
 
 
 def _job(kind: str, name: str, seed: int, seconds: float) -> Job:
@@ -71,6 +73,9 @@ def _run(context: Context) -> dict[str, Any]:
     kind, name, seed = context["kind"], context["case"], context["seed"]
     if kind == "made":
         draws, right = make(name, seed), name in RIGHT
+    elif kind == "part":
+        draws, beside = honesty_parts.make(name, seed)
+        right = beside.degree == "right"
     else:
         draws, right = _fitted(kind, name, seed)
     began = time.perf_counter()

@@ -38,6 +38,7 @@ def against_density(
     names: Sequence[str],
     *,
     seen: Cloud | None,
+    chains: int,
     particles: bool,
     hunt: bool,
     seed: int,
@@ -51,6 +52,7 @@ def against_density(
         effective: how many independent draws they are worth.
         names: of the coordinates.
         seen: what training had found.
+        chains: how many chains of one length they are; 0 where that is not known.
         particles: whether they are particles, which count as independent.
         hunt: whether to look for modes that they lack.
         seed: of all random choices.
@@ -66,6 +68,7 @@ def against_density(
         effective,
         names,
         seen=some_seen,
+        chains=chains,
         independent=particles,
         search=hunt,
         seed=seed,

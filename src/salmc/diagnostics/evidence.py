@@ -197,6 +197,7 @@ def measure(draws: Any, seed: int = 0, hunt: bool = True) -> Evidence:
             effective,
             spoken.coordinates,
             seen=seen,
+            chains=chains.shape[0] if np.all(finite) else 0,
             particles=particles,
             hunt=hunt,
             seed=seed,

@@ -4,6 +4,7 @@ import numpy as np
 
 from salmc.diagnostics.hunt import Hunt, Mode
 from salmc.diagnostics.spoken import Spoken
+from salmc.diagnostics.trial.brinks import Brink
 from salmc.diagnostics.trial.exchanges import Exchange
 from salmc.diagnostics.trial.orbits import OrbitTest
 from salmc.diagnostics.trial.trial import SURPRISING, Trial
@@ -95,12 +96,8 @@ def consequences(trial: Trial, spoken: Spoken, exact: bool = False) -> list[str]
     if worst is not None and not explained and trial.orbit_p_value < SURPRISING:
         found.append(f"{orbit_words(worst, exact)} (p = {trial.orbit_p_value:.0e}).")
     if trial.worst_brink is not None and trial.brink_p_value < SURPRISING:
-        brink = spoken.end(trial.worst_brink)
-        side = "below" if brink.low else "above"
         found.append(
-            f"Draws of {brink.name} end too early: of those near its "
-            f"{'lower' if brink.low else 'upper'} end {brink.expected:.0f} belong {side} "
-            f"{brink.at:.3g}, and {brink.found} are there (p = {trial.brink_p_value:.0e}). What "
+            f"{_brink_words(spoken.end(trial.worst_brink))} (p = {trial.brink_p_value:.0e}). What "
             f"was found before them had not settled. {remedy(exact=True)}."
         )
     if trial.stein is not None and trial.stein.p_value < SURPRISING:
@@ -110,6 +107,19 @@ def consequences(trial: Trial, spoken: Spoken, exact: bool = False) -> list[str]
             f"(p = {trial.stein.p_value:.0e}). {remedy(exact)}."
         )
     return found
+
+
+def _brink_words(brink: Brink) -> str:
+    if brink.both:
+        return (
+            f"Draws of {brink.name} end too early on either side: {brink.expected:.0f} belong "
+            f"beyond their outermost ones, and {brink.found} are there"
+        )
+    side, end = ("below", "lower") if brink.low else ("above", "upper")
+    return (
+        f"Draws of {brink.name} end too early: of those near its {end} end {brink.expected:.0f} "
+        f"belong {side} {brink.at:.3g}, and {brink.found} are there"
+    )
 
 
 def _exchange_words(exchange: Exchange, spoken: Spoken) -> str:
@@ -150,6 +160,12 @@ def orbit_words(test: OrbitTest, exact: bool = False) -> str:
             f"Biased: {rest} governs how widely others spread, and too few draws are where it is "
             f"{side}: a funnel was not followed to its end. {TRAIN}, write the model without "
             "the funnel (effects in units of their scale), or run longer chains"
+        )
+    if kind == "stretch":
+        much = "many" if test.shift > 0.0 else "few"
+        return (
+            f"Biased: too {much} draws are where {rest}, which others follow, is far from its "
+            f"middle. {remedy(exact)}"
         )
     if test.name == "tails" and np.mean(test.ranks > 0.97) < 0.03:
         return (

@@ -279,6 +279,8 @@ def _reasons(evidence: Evidence) -> str:
 def _untested(evidence: Evidence) -> list[str]:
     if evidence.trial is not None:
         gaps = trial_words.untested(evidence.trial, evidence.names)
+        if evidence.kind == "particles" and evidence.finite_points < LEAST_ESS:
+            gaps.append(f"what {evidence.finite_points} particles are too few to show")
         # The truth tells more than any hunt.
         return [gap for gap in gaps if not (evidence.truth_known and gap.startswith("modes"))]
     if evidence.ksd_kind == "gradient-free, own reference":

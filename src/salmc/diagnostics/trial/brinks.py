@@ -26,7 +26,7 @@ from salmc.diagnostics.point_sets import Cloud
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import LITTLE, HostDensity
 
-_BEYOND = 2
+BEYOND = 2
 """Draws that lie beyond the brink in the half that sets it."""
 
 _COPIES, _STEPS = 12, (0.5, 0.15)
@@ -59,6 +59,8 @@ class Brink(NamedTuple):
     """Draws that belong there, as far as one step leads."""
     p_value: float
     """Of so few."""
+    both: bool = False
+    """Whether draws beyond both ends are counted together."""
 
 
 def brinks(
@@ -119,7 +121,7 @@ def _end(
     """The first half sets the brink, and the step between copies of draws of the second."""
     setting, tested = halves
     column = sign * setting[:, i]
-    brink = float(np.sort(column)[_BEYOND])
+    brink = float(np.sort(column)[BEYOND])
     step = way(setting, int(np.argmin(column)))
     inside = sign * tested[:, i] - brink
     nearest = np.argsort(np.abs(inside))[:_NEAREST]

@@ -89,6 +89,23 @@ def scalings(
     return Copies(name, moved, points.shape[1] * np.log(growth) * powers, place)
 
 
+def stretches(
+    name: str,
+    points: Cloud,
+    i: int,
+    centre: float,
+    growth: float,
+    count: int,
+    generator: np.random.Generator,
+) -> Copies:
+    """The same of one coordinate alone."""
+    place = generator.integers(count, size=len(points))
+    powers = np.arange(count) - place[:, None]
+    moved = np.repeat(points[:, None], count, axis=1)
+    moved[:, :, i] = centre + growth**powers * (points[:, i, None] - centre)
+    return Copies(name, moved, np.log(growth) * powers, place)
+
+
 def twins(
     name: str,
     points: Cloud,

@@ -141,18 +141,27 @@ def _largest_moment(ranks: Numbers) -> float:
 
 
 def _ranks(density: HostDensity, copies: Copies, generator: np.random.Generator) -> Numbers:
+    weights, usable = weights_of(density, copies)
+    return ranks_among(weights[usable], copies.place[usable], generator)
+
+
+def weights_of(density: HostDensity, copies: Copies) -> tuple[np.ndarray, np.ndarray]:
+    """w of all copies, (n, copies); and of which draws it is known."""
     n, count, dim = copies.points.shape
     values = density.values(copies.points.reshape(-1, dim)).reshape(n, count)
     weights = values + copies.log_volume
-    own = weights[np.arange(n), copies.place]
     # Draws where the density is zero are told elsewhere.
-    usable = np.isfinite(own)
-    weights, place = weights[usable], copies.place[usable]
-    weights = np.exp(weights - np.max(weights, axis=1, keepdims=True, initial=-np.inf))
-    weights /= np.sum(weights, axis=1, keepdims=True)
-    before = np.sum(np.where(np.arange(count) < place[:, None], weights, 0.0), axis=1)
-    own_weight = weights[np.arange(len(place)), place]
-    return before + generator.random(len(place)) * own_weight
+    usable = np.isfinite(weights[np.arange(n), copies.place])
+    highest = np.max(weights, axis=1, keepdims=True, initial=-np.inf)
+    weights = np.exp(weights - np.where(np.isfinite(highest), highest, 0.0))
+    with np.errstate(invalid="ignore"):
+        return weights / np.sum(weights, axis=1, keepdims=True), usable
+
+
+def ranks_among(weights: np.ndarray, place: np.ndarray, generator: np.random.Generator) -> Numbers:
+    """F of each draw."""
+    before = np.sum(np.where(np.arange(weights.shape[1]) < place[:, None], weights, 0.0), axis=1)
+    return before + generator.random(len(place)) * weights[np.arange(len(place)), place]
 
 
 def _all_copies(
@@ -220,13 +229,13 @@ def asked_again(
     lines = _short_lines(frame, names, np.arange(frame.dim), alone=True)
     rest = points[_first_look(density, frame.dim) :][: density.share_of(_FAR)]
     # By two moments alone: among more looks at so few draws chance would choose.
-    tested = sorted(
+    suspicious = sorted(
         (-_largest_moment(test.ranks), test.name) for test in first if test.name in lines
     )
     if len(rest) < _FEWEST_AGAIN:
         return []
     found = []
-    for _, name in tested[:_AGAIN]:
+    for _, name in suspicious[:_AGAIN]:
         ranks = _ranks(density, shifts(name, rest, lines[name], generator), generator)
         found.append(OrbitTest(name, ranks, uniform_p_value(ranks)))
     return found

@@ -8,10 +8,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from salmc.bounds import Unbounded
 from salmc.diagnostics.hunt import Hunt, hunt
 from salmc.diagnostics.point_sets import Cloud, Numbers
-from salmc.diagnostics.straightening.search import find_straight
 from salmc.diagnostics.trial.brinks import Brink, brinks
 from salmc.diagnostics.trial.exchanges import Exchange, exchanges
 from salmc.diagnostics.trial.frame import Frame, spaced
@@ -20,7 +18,9 @@ from salmc.diagnostics.trial.orbits import OrbitTest, asked_again, orbit_tests
 from salmc.diagnostics.trial.slopes import slopes_hold
 from salmc.diagnostics.trial.soundness import Soundness, soundness
 from salmc.diagnostics.trial.stein import SteinTests, stein_tests
+from salmc.diagnostics.trial.straightened import straight_tests
 from salmc.diagnostics.trial.tails import Tails, far_out
+from salmc.diagnostics.trial.whole_run import LEAST_MORE, batches_of, either, run_tests
 from salmc.target import AbstractTarget
 
 MOST_POINTS = 16_000
@@ -111,6 +111,7 @@ def put_on_trial(
     names: Sequence[str],
     *,
     seen: Cloud | None = None,
+    chains: int = 0,
     independent: bool = False,
     search: bool = True,
     seed: int = 0,
@@ -124,6 +125,7 @@ def put_on_trial(
         effective: how many independent draws they are worth.
         names: of the coordinates.
         seen: (m, dim), what training had found, in the same coordinates.
+        chains: how many chains of one length they are; 0 where that is not known.
         independent: whether they are independent already, as particles are taken to be.
         search: whether to hunt for modes.
         seed: of all random choices.
@@ -151,7 +153,10 @@ def put_on_trial(
         evaluations=density.evaluations,
     )
     if not trial.coarse:
-        trial = _asked(trial, density, points, frame, names, seed)
+        run = None
+        if not independent and len(sample) >= LEAST_MORE * size:
+            run = batches_of(sample, chains, effective)
+        trial = _asked(trial, density, points, run, frame, names, seed)
     if search:
         found = hunt(density, points, frame, names, seen, seed, values)
         trial = dataclasses.replace(trial, hunt=found)
@@ -163,6 +168,7 @@ def _asked(
     trial: Trial,
     density: HostDensity,
     points: Cloud,
+    run: np.ndarray | None,
     frame: Frame,
     names: Sequence[str],
     seed: int,
@@ -174,6 +180,7 @@ def _asked(
         usable = np.all(np.isfinite(scores), axis=1)
         if np.sum(usable) >= 40:
             stein = stein_tests(some[usable], scores[usable], frame)
+            stein = stein if run is None else either(stein, run_tests(density, run))
             # Only what speaks against the draws need be asked whether it may speak at all.
             rough = stein.p_value < SURPRISING and not slopes_hold(density, points, frame, seed)
     alone = stein is None or rough
@@ -240,36 +247,11 @@ def _by_values(
     seed: int,
     alone: bool,
 ) -> _ByValues:
-    ends = brinks(density, points, frame, names, seed)
-    ends += _straight_brinks(density, points, names, seed)
-    first = orbit_tests(density, points, frame, names, seed, alone)
+    straight = straight_tests(density, points, names, seed)
+    ends = [*brinks(density, points, frame, names, seed), *straight.ends]
+    first = [*orbit_tests(density, points, frame, names, seed, alone), *straight.stretches]
     again = asked_again(density, points, frame, names, first, seed) if alone else []
     return _ByValues(first, again, ends)
-
-
-def _straight_brinks(
-    density: HostDensity, points: Cloud, names: Sequence[str], seed: int
-) -> list[Brink]:
-    """Ends of the draws in coordinates in which their funnels and bends are straight.
-
-    There a step along a coordinate follows the neck or the ridge. Asked are the coordinates that
-    are the same in both, so that what is found has the place that it seems to have, and that others
-    go with: along any other one a step is what it was before.
-    """
-    straight = find_straight(points)
-    if straight is None:
-        return []
-    inside = straight.inward(points)
-    kept = straight.outward(jnp.asarray(inside, dtype=float))[2]
-    cloud = inside[np.asarray(kept)]
-    if len(cloud) < _FEWEST:
-        return []
-    target = Unbounded.with_straight(density.target, straight)
-    there = type(density)(target, cloud[0], density.effort)
-    asked = np.flatnonzero(straight.governs & ~straight.moves).tolist()
-    found = brinks(there, cloud, Frame.of(cloud), names, seed, asked)
-    density.evaluations += there.evaluations
-    return found
 
 
 def _corrected(tests: Sequence[OrbitTest | Brink | Exchange]) -> float:

@@ -87,7 +87,7 @@ def test_a_funnel_is_not_taken_for_a_mixture():
 
 def test_a_funnel_is_a_mixture_once_it_is_straight(monkeypatch):
     some = Effort(particles=256, sweeps=20, rounds=12, repairs=1, climbs=8, hunts=0)
-    monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target: some)
+    monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target, limit: some)
     answer = mixture_answer(target(funnel, 5))
     assert answer.usable
     assert answer.efficiency > 0.6
@@ -106,7 +106,7 @@ def test_coordinates_that_suit_no_mixture_are_left_again(monkeypatch):
     assert bent is not None
     monkeypatch.setattr("salmc.answers.mixture.answer.find_straight", lambda points: bent)
     little = LITTLE._replace(rounds=6, repairs=0, climbs=4, hunts=0)
-    monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target: little)
+    monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target, limit: little)
     answer = mixture_answer(target(log_density, 2))
     assert answer.usable
     assert answer.sampler.target.outer is answer.sampler.target
@@ -125,7 +125,7 @@ def test_a_narrow_mode_beside_a_wide_one_is_found():
 
 def test_edges_that_nobody_told_are_found(monkeypatch):
     little = LITTLE._replace(rounds=12, repairs=1, climbs=4, hunts=0)
-    monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target: little)
+    monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target, limit: little)
 
     def log_density(x):
         return jnp.where(x[0] > 0.0, 0.0, jnp.nan) - 0.5 * jnp.sum(x**2)
@@ -168,7 +168,7 @@ def test_frugal_effort_is_for_black_boxes():
 
 def test_a_mixture_of_one_mode_that_does_not_settle_is_left_where_there_is_another_way(monkeypatch):
     some = Effort(particles=256, sweeps=20, rounds=12, repairs=1, climbs=8, hunts=0)
-    monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target: some)
+    monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target, limit: some)
 
     def bent(x):
         """Four bends beside each other: more Gaussians than any mixture has, and one mode."""

@@ -15,8 +15,12 @@ from salmc.request.rounds import smallest_ess
 
 
 @pytest.fixture(scope="module")
-def draws():
-    target = salmc.Target(lambda x: -0.5 * jnp.sum(((x - 3.0) / 2.0) ** 2), dim=2)
+def target():
+    return salmc.Target(lambda x: -0.5 * jnp.sum(((x - 3.0) / 2.0) ** 2), dim=2)
+
+
+@pytest.fixture(scope="module")
+def draws(target):
     return salmc.sample(target, effective=4000, progress=False)
 
 
@@ -59,6 +63,21 @@ def test_a_black_box_is_never_asked_more_often_than_allowed():
     few = salmc.sample(box, effective=100_000, evaluations=5000, progress=False)
     assert sum(asked) <= 5000
     assert any("effective draws of 100000" in sentence for sentence in few.warnings)
+
+
+@pytest.mark.parametrize("budget", [1500, 20_000])
+def test_a_density_in_jax_has_a_budget_too(target, budget):
+    """What a search looks at without a budget was more than this, so that there was no answer."""
+    draws = salmc.sample(target, effective=500, evaluations=budget, progress=False)
+    assert draws.settings["evaluations"]["points"] <= budget
+    # Of 470 effective draws and more, means have an error of 0.1; six of them.
+    np.testing.assert_allclose(draws.sample().mean(axis=0), 3.0, atol=0.6)
+    assert bool(draws.warnings) == (budget < 20_000)
+
+
+def test_a_budget_that_ends_at_once_says_so(target):
+    with pytest.raises(salmc.ArgumentError, match="nothing to draw from yet"):
+        salmc.sample(target, effective=500, evaluations=300, progress=False)
 
 
 def test_bad_arguments_are_told():

@@ -113,7 +113,7 @@ def sample(
             searched = time.perf_counter() - began
             draws, used = draw_rounds(sampler, effective, rate, chains, seed, left, report)
     counted: dict[str, int] = {}
-    if sampler is answer.sampler:
+    if answer.sampler is not None and sampler.kernel is answer.sampler.kernel:
         counted = {**answer.evaluations, "points": answer.evaluations["points"] + used}
     settings = {
         **draws.settings,
@@ -169,14 +169,14 @@ def _chosen(
     if answer.sampler is None:
         checks.fail(
             "evaluations",
-            f"enough to find the target: {answer.evaluations['points']} were spent, and the "
-            "density was positive nowhere. Tell where to look, by Target(start=…)",
+            f"enough to find the target: {answer.evaluations['points']} were spent, and there was "
+            "nothing to draw from yet. Allow more, or tell where to look, by Target(start=…)",
             evaluations,
         )
     told = (
-        f"Within {evaluations} evaluations no mixture was found that fits the target: "
-        f"{answer.efficiency:.2f} effective draws for each draw, or places that it lacks. Allow "
-        "more evaluations.",
+        f"Within {evaluations} evaluations it was not settled that the mixture fits the target "
+        f"({min(answer.efficiency, 1.0):.2f} effective draws for each draw, as far as it saw). "
+        "Allow more evaluations.",
     )
     warned = dataclasses.replace(answer.sampler, warnings=(*answer.sampler.warnings, *told))
     return warned, effective_rate(answer.efficiency)

@@ -25,7 +25,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from salmc.answers.mixture.beginning import NEIGHBOURS, at_scales, climbs_from, moments
+from salmc.answers.mixture.beginning import NEIGHBOURS, at_scales, climbs_from, moments, so_far
 from salmc.answers.mixture.density import Mixture
 from salmc.answers.mixture.effort import Effort
 from salmc.answers.mixture.evaluator import BudgetSpentError, Evaluator
@@ -127,6 +127,8 @@ class Adaptation:
                 self.draw(fit_mixture(known, np.ones(len(known)), self.generator), self.effort.each)
             self.improve()
         except BudgetSpentError:
+            if self.mixture is None:  # what was paid for is not lost
+                self.mixture, self.efficiency = so_far(self.archive)
             return
         self.settle()
 

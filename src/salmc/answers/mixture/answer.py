@@ -98,7 +98,7 @@ def mixture_answer(
     checks.integer("seed", seed, 0)
     report = SilentReporter() if report is None else report
     evaluator = Evaluator(target.unbounded, evaluations)
-    effort = effort_for(evaluator.target)
+    effort = effort_for(evaluator.target, evaluations)
     patient = patient or target.dim < _SEVERAL_DIMENSIONS
     found, gradients = _adapted(evaluator, seed, effort, report, patient=patient)
     edges = None if found.mixture is None else edges_of(found)

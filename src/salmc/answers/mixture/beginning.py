@@ -1,14 +1,21 @@
-"""What a mixture that adapts begins from: a Gaussian at some scales, and places to climb from."""
+"""What a mixture that adapts begins from: a Gaussian at some scales, and places to climb from.
+
+And what is left of it, where a budget ends at the beginning.
+"""
 
 import numpy as np
 from jaxtyping import Float
 from scipy.spatial import cKDTree
 
 from salmc.answers.mixture.density import Mixture
+from salmc.answers.mixture.weighted_draws import Archive, tempered
 from salmc.movers.cover import FIRST_SCALES
 
 NEIGHBOURS = 10
 """Draws around each, than which it may be likelier."""
+
+_COUNTING_EACH = 2.0
+"""Draws that count, for each coordinate, in what is left of a search."""
 
 
 def climbs_from(
@@ -55,3 +62,13 @@ def moments(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     correlation = 0.9 * covariance / np.outer(deviation, deviation)
     np.fill_diagonal(correlation, 1.0 + 1e-4)
     return mean, deviation[:, None] * np.linalg.cholesky(correlation)
+
+
+def so_far(archive: Archive) -> tuple[Mixture | None, float]:
+    """One Gaussian of what was drawn so far, and its efficiency; None where nothing was found."""
+    if not np.any(archive.values > -np.inf):
+        return None, 0.0
+    weights, _ = tempered(archive.log_weights(), _COUNTING_EACH * archive.dim)
+    mean, factor = moments(archive.points, weights)
+    found = Mixture.of_gaussians(np.ones(1), mean[None], factor[None])
+    return found, archive.efficiency(found)

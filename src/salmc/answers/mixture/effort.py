@@ -40,9 +40,19 @@ FRUGAL = Effort(
 """For densities that are dear, as black boxes are."""
 
 
-def effort_for(target: AbstractTarget) -> Effort:
-    """By what the density costs, as far as it is known: the same on every machine."""
-    if not target.differentiable or target.size > MANY_DATA:
+_AMPLE = 500_000
+"""Evaluations, below which a budget is for a density that is dear, whoever wrote it."""
+
+
+def effort_for(target: AbstractTarget, limit: int | None = None) -> Effort:
+    """By what the density costs, as far as it is known: the same on every machine.
+
+    Args:
+        target: what is searched.
+        limit: of evaluations, if there is one.
+    """
+    dear = not target.differentiable or target.size > MANY_DATA
+    if dear or (limit is not None and limit < _AMPLE):
         return FRUGAL
     if target.dim > MANY_DIMENSIONS:
         # Only what Laplace's Gaussians nearly describe can be had by draws alone.

@@ -75,8 +75,10 @@ class Archive:
         return float(np.exp(2.0 * self.log_evidence() - squares))
 
     def proposals_of(self, mixture: Mixture, values: np.ndarray) -> np.ndarray:
-        """Of some values at all draws, those at the draws of one of the proposals."""
-        number = next(i for i, one in enumerate(self.proposals) if one is mixture)
+        """Of some values at all draws, those at the draws of a mixture; all where it has none."""
+        number = next((i for i, one in enumerate(self.proposals) if one is mixture), None)
+        if number is None:
+            return values
         first = int(np.sum(self.counts[:number]))
         return values[first : first + self.counts[number]]
 

@@ -36,6 +36,7 @@ _FEW_EFFECTIVE, _DOUBTED = 0.05, 1.5
 """Where so few of the samples count, the heaviest of all may not be among them: the error that they
 show is taken for larger."""
 
+_EPSILON = np.finfo(np.float64).eps
 _MOST_ROUNDED = 0.1
 """Widths by which rounding may move places that weigh a region."""
 
@@ -155,7 +156,7 @@ def _resolved(density: HostDensity, places: Cloud, factor: np.ndarray) -> bool:
     """
     moved = places.astype(density.precision).astype(np.float64) - places
     # Not `lstsq`, which takes a second for some thousand right-hand sides of thirty dimensions.
-    widths = moved @ np.linalg.pinv(factor, rtol=None).T
+    widths = moved @ np.linalg.pinv(factor, len(factor) * _EPSILON).T
     return bool(np.sqrt(np.mean(np.sum(widths**2, axis=1) / len(factor))) < _MOST_ROUNDED)
 
 

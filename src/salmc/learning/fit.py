@@ -212,8 +212,9 @@ def _adapted(
             "to look, by Target(start=…), or allow more evaluations."
         )
     told = (
-        f"The mixture does not fit `{target.name}` well: {answer.efficiency:.2f} effective draws "
-        "for each draw, or places that it lacks. Learn a flow, or allow more evaluations.",
+        f"It was not settled that the mixture fits `{target.name}` ({answer.efficiency:.2f} "
+        "effective draws for each draw, as far as it saw). Learn a flow, or allow more "
+        "evaluations.",
     )
     found = dataclasses.replace(answer.sampler, warnings=() if answer.usable else told)
     if kernel is None or (isinstance(kernel, str) and kernel == MixtureKernel.name):

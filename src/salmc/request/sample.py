@@ -175,7 +175,7 @@ def _chosen(
         )
     told = (
         f"Within {evaluations} evaluations it was not settled that the mixture fits the target "
-        f"({min(answer.efficiency, 1.0):.2f} effective draws for each draw, as far as it saw). "
+        f"({answer.efficiency:.2f} effective draws for each draw, as far as it saw). "
         "Allow more evaluations.",
     )
     warned = dataclasses.replace(answer.sampler, warnings=(*answer.sampler.warnings, *told))

@@ -71,4 +71,4 @@ def so_far(archive: Archive) -> tuple[Mixture | None, float]:
     weights, _ = tempered(archive.log_weights(), _COUNTING_EACH * archive.dim)
     mean, factor = moments(archive.points, weights)
     found = Mixture.of_gaussians(np.ones(1), mean[None], factor[None])
-    return found, archive.efficiency(found)
+    return found, min(1.0, archive.efficiency(found))  # of few draws it may come out above one

@@ -84,7 +84,7 @@ def chains_jobs(plan: Plan) -> list[Job]:
 
 def _run(context: Context) -> Product:
     target = find_target(TARGET)
-    draws = _draws(context, target)
+    draws = _draws(context, target).evaluated()
     positions = np.asarray(draws.positions, dtype=float)
     exact = ExactSet.of(target, seed=1)
     count = positions.shape[1]

@@ -65,7 +65,8 @@ def judge_chains(
         ess = ess_known_moments(positions, mean, std)
     errors = moment_errors(flat, mean, std)
     smallest = float(np.min(ess))
-    log_density = np.asarray(draws.log_density)[:, -count:]
+    # Forward passes alone, without a Metropolis step, have not asked the density.
+    log_density = np.asarray(draws.evaluated().log_density)[:, -count:]
     result: dict[str, Any] = {
         "ess": smallest,
         "draws": count,

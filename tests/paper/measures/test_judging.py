@@ -37,6 +37,15 @@ def test_exact_draws_are_judged_exact_and_shifted_ones_biased(few_subsets):
     assert bad["mean_error_max"] > 0.2
 
 
+def test_forward_passes_which_never_asked_the_density_are_judged(few_subsets):
+    target = find_target("mog6")
+    exact = np.asarray(target.sample(six_modes.jax.random.key(0), 400)).reshape(4, 100, 2)
+    passes = Draws(exact.astype(np.float32), None, seconds=2.0, target=target)
+    judged = judge_chains(target, passes)
+    known = judge_chains(target, passes.evaluated())
+    assert judged["density_ratio_acceptance"] == known["density_ratio_acceptance"] < 1.0
+
+
 def test_points_between_modes_show_in_the_fine_discrepancy(few_subsets):
     """The median bandwidth hardly sees the shape of modes; the fine one does."""
     target = find_target("mog6")

@@ -35,6 +35,9 @@ _STUCK, _STUCK_SHARE, _ENOUGH_TAKEN, _LOCAL_STEPS = 0.05, 0.005, 0.4, 1
 """A chain is stuck where it takes fewer proposals than that; of the pool so much may be so, and in
 the mean so many proposals must be taken, for chains without local steps."""
 
+_LONGEST_STAY, _RUN = 100.0, 64_000
+"""Steps at one point that are too many, wherever a run of so many draws would come."""
+
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
 _FLOAT_ONE = np.uint32(0x3F800000)
@@ -89,8 +92,12 @@ def mean_jump(probability: Float[Array, " n"], old: Points, new: Points) -> Floa
 def local_steps_needed(at_pool: np.ndarray, at_proposals: np.ndarray) -> int:
     """How many local steps follow each independent one.
 
-    From x an independent proposal is taken with probability α(x) = E min{1, w(x')/w(x)}. None are
-    needed where proposals are mostly taken, from nearly everywhere: local steps cost time.
+    From x an independent proposal is taken with probability α(x) = E min{1, w(x')/w(x)}, so that a
+    chain stays there for 1/α(x) steps. None are needed where proposals are mostly taken, from
+    nearly everywhere, and the longest stay of a run is short: local steps cost time.
+
+    Args:
+        at_pool, at_proposals: log w at places of the pool, and at proposals.
     """
     usable = at_pool[np.isfinite(at_pool)]
     ordered = np.sort(at_proposals[at_proposals > -np.inf])
@@ -101,10 +108,21 @@ def local_steps_needed(at_pool: np.ndarray, at_proposals: np.ndarray) -> int:
     # Sums of logs, as the weights may lie further apart than numbers reach.
     sums = np.concatenate([[-np.inf], np.logaddexp.accumulate(ordered)])
     taken = (len(ordered) - below) + np.exp(np.minimum(sums[below] - usable, np.log(below + 1.0)))
-    probability = np.clip(taken / len(at_proposals), 0.0, 1.0)
+    probability = np.clip(taken / len(at_proposals), 1e-9, 1.0)
     stuck = float(np.mean(probability < _STUCK))
     enough = float(np.mean(probability)) > _ENOUGH_TAKEN and stuck < _STUCK_SHARE
-    return 0 if enough else _LOCAL_STEPS
+    return 0 if enough and _largest_of(1.0 / probability, _RUN) < _LONGEST_STAY else _LOCAL_STEPS
+
+
+def _largest_of(values: np.ndarray, count: int) -> float:
+    """About the largest of so many numbers, by some of them: beyond the largest of these, a power
+    law of Hill's exponent. A hundredth of a pool may lie where chains stay for long; one place in a
+    thousand is as bad for the chain that comes there."""
+    ordered = np.sort(values)
+    far = ordered[-max(2, round(3.0 * np.sqrt(len(ordered)))) :]
+    power = float(np.mean(np.log(far[1:] / far[0])))
+    beyond = far[0] * (len(far) * max(count / len(values), 1.0)) ** power
+    return max(float(far[-1]), float(beyond))
 
 
 def normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:

@@ -11,6 +11,7 @@ import pytest
 import salmc
 from salmc.kernels import FlowKernel, Whitening
 from salmc.learning.particles import Particles, drift, latent_moves, quantiles
+from salmc.metropolis import local_steps_needed
 from salmc.targets import Mog2
 
 
@@ -83,3 +84,23 @@ def test_latent_moves_leave_a_pool_of_exact_draws_as_it_is(sampler):
 
 def test_the_choice_is_kept_in_the_file(sampler, tmp_path):
     assert salmc.load(sampler.save(tmp_path / "k.salmc")).local == 2
+
+
+def test_one_place_in_a_thousand_where_chains_would_stay_asks_for_local_steps():
+    """Of the pool so little is stuck that its share tells nothing; its longest stay does."""
+    generator = np.random.default_rng(0)
+    proposals = 0.3 * generator.normal(size=2000)
+    pool = 0.3 * generator.normal(size=2000)
+    assert local_steps_needed(pool, proposals) == 0
+    pool[:2] = np.log([300.0, 500.0])
+    assert local_steps_needed(pool, proposals) == 1
+
+
+def test_stays_that_only_a_longer_run_would_meet_ask_for_local_steps():
+    """1/α with a tail of power 2: the longest stay of 2000 is 63 steps, of 64,000 about 250."""
+    generator = np.random.default_rng(1)
+    proposals = np.zeros(2000)
+    shares = (np.arange(2000) + 0.5) / 2000
+    assert local_steps_needed(-0.5 * np.log(shares), proposals) == 1
+    light = np.log1p(generator.exponential(size=2000))
+    assert local_steps_needed(light, proposals) == 0

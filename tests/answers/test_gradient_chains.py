@@ -72,6 +72,18 @@ def test_chains_of_separate_modes_are_no_answer():
     assert not found.mixed
 
 
+def test_a_mode_beside_a_funnel_is_missed_though_its_straight_coordinates_hide_it():
+    """Around (12, …) lies half of the mass; where the funnel is straight that is a needle."""
+
+    def beside(x):
+        blob = -0.5 * jnp.sum((x - 12.0) ** 2) / 0.25 - (1 + EFFECTS) * jnp.log(0.5)
+        return jnp.logaddexp(funnel(x) - jnp.log(1.5), blob)
+
+    found = gradient_answer(salmc.Target(beside, 1 + EFFECTS), None, 0, SilentReporter())
+    assert found.sampler.target.straight is not None
+    assert not found.mixed
+
+
 def test_the_same_seed_gives_the_same_sampler(answer):
     again = gradient_answer(salmc.Target(funnel, 1 + EFFECTS), None, 0, SilentReporter())
     np.testing.assert_array_equal(again.sampler.pool, answer.sampler.pool)

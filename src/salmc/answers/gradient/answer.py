@@ -105,8 +105,24 @@ def followed(
     found = GradientChains.begin(base, start, jax.random.fold_in(key, 1), report).run()
     mixed = found.mixed
     if mixed and target.dim <= MOST_DIMENSIONS:
-        mixed = not len(missed_modes(found.target, found.cloud[:_POOL], seed).shares)
+        mixed = not _lacks_modes(base, found, seed)
     return found, mixed
+
+
+def _lacks_modes(base: AbstractTarget, found: Found, seed: int) -> bool:
+    """Whether a hunt finds modes that chains lack.
+
+    Where funnels were made straight it also looks where they are not: what is wide there and lies
+    beyond the mouth of a funnel is a needle in the coordinates of that funnel.
+    """
+    cloud = found.cloud[:_POOL]
+    if len(missed_modes(found.target, cloud, seed).shares):
+        return True
+    if found.target is base:
+        return False
+    values = jnp.asarray(found.log_density[:_POOL], dtype=float)
+    points, _ = _outward(found.target, jnp.asarray(cloud, dtype=float), values)
+    return bool(len(missed_modes(base, np.asarray(base.inward(points)), seed).shares))
 
 
 def _start(base: AbstractTarget, known: Sampler | None, key: jax.Array) -> Points:

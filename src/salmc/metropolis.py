@@ -89,7 +89,7 @@ def mean_jump(probability: Float[Array, " n"], old: Points, new: Points) -> Floa
     return jnp.mean(jnp.where(probability > 0.0, probability * squares, 0.0)) / longest
 
 
-def local_steps_needed(at_pool: np.ndarray, at_proposals: np.ndarray) -> int:
+def local_steps_needed(at_pool: np.ndarray, at_proposals: np.ndarray, *, dear: bool = False) -> int:
     """How many local steps follow each independent one.
 
     From x an independent proposal is taken with probability α(x) = E min{1, w(x')/w(x)}, so that a
@@ -98,6 +98,8 @@ def local_steps_needed(at_pool: np.ndarray, at_proposals: np.ndarray) -> int:
 
     Args:
         at_pool, at_proposals: log w at places of the pool, and at proposals.
+        dear: whether evaluations count, of which a local step takes one more for each draw: one
+            long stay costs less.
     """
     usable = at_pool[np.isfinite(at_pool)]
     ordered = np.sort(at_proposals[at_proposals > -np.inf])
@@ -111,7 +113,8 @@ def local_steps_needed(at_pool: np.ndarray, at_proposals: np.ndarray) -> int:
     probability = np.clip(taken / len(at_proposals), 1e-9, 1.0)
     stuck = float(np.mean(probability < _STUCK))
     enough = float(np.mean(probability)) > _ENOUGH_TAKEN and stuck < _STUCK_SHARE
-    return 0 if enough and _largest_of(1.0 / probability, _RUN) < _LONGEST_STAY else _LOCAL_STEPS
+    short = dear or _largest_of(1.0 / probability, _RUN) < _LONGEST_STAY
+    return 0 if enough and short else _LOCAL_STEPS
 
 
 def _largest_of(values: np.ndarray, count: int) -> float:

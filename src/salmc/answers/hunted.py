@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from salmc.answers.mixture.fitting import fit_mixture
 from salmc.answers.work import work
 from salmc.diagnostics.hunt import hunt
+from salmc.diagnostics.hunt.starts import copies
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import HostDensity
 from salmc.movers.climb import Modes, balance
@@ -34,7 +35,7 @@ _APART = 10**6
 _EFFORTS = ((1e5, 1.0), (1e6, 0.3), (1e7, 0.06))
 """Numbers that an evaluation computes, below which so large a share of a whole hunt is made."""
 
-_LEAST_EFFORT = 0.01
+_LEAST_EFFORT, _IMAGES = 0.01, 12
 
 
 class Missed(NamedTuple):
@@ -70,6 +71,18 @@ def missed_modes(target: AbstractTarget, cloud: Float[np.ndarray, "n dim"], seed
         np.array([mode.share for mode in found]),
         density.evaluations,
     )
+
+
+def images_of(
+    target: AbstractTarget, cloud: Float[np.ndarray, "n dim"], seed: int
+) -> Float[np.ndarray, "m dim"]:
+    """Mirrored, flipped and relabelled particles: climbs from there find modes that are alike.
+
+    A hunt looks everywhere and weighs what it finds, which takes a hundred times as many
+    evaluations: where each of them counts, a mixture that draws there weighs it as well.
+    """
+    generator = np.random.default_rng([_APART, seed])
+    return copies(cloud, Frame.of(cloud), target.names, generator, _IMAGES)
 
 
 def _effort(target: AbstractTarget) -> float:

@@ -26,13 +26,13 @@ from salmc.target import AbstractTarget, Point, Points, Scalar
 Values = Float[Array, " n"]
 
 _MOST_STEPS = 200
-_MOST_CLIMBS, _ARRIVED = 3, 0.1
+_MOST_CLIMBS, ARRIVED = 3, 0.1
 """A climb goes on, in Laplace's units, while the top seems to be so much higher in log p."""
 
-_NEAR = 0.5
+NEAR = 0.5
 """Ends of climbs that are nearer to each other than this, in Laplace's units, are one mode."""
 
-_NEGLIGIBLE = -12.0
+NEGLIGIBLE = -12.0
 """Modes of less than e^−12 of the heaviest one's mass are let go."""
 
 _WIDENED = 0.3
@@ -114,13 +114,13 @@ def find_modes(target: AbstractTarget, starts: Points, repeats: int | None = Non
             end = end + axes @ result.x
             if not np.isfinite(result.fun) or not np.all(np.isfinite(end)):
                 return end, None, np.inf, False
-            if any(_distance(end, mode, factor) < _NEAR for mode, factor, *_ in found):
+            if any(_distance(end, mode, factor) < NEAR for mode, factor, *_ in found):
                 return end, None, result.fun, False
             factor = _laplace(np.asarray(_hessian(target, on_device(end)), np.float64))
             # Half the square of Newton's step: how much higher a Gaussian's top would be.
             if factor is None:
                 break
-            top = bool(np.sum((factor.T @ negative(end)[1]) ** 2) < 2.0 * _ARRIVED)
+            top = bool(np.sum((factor.T @ negative(end)[1]) ** 2) < 2.0 * ARRIVED)
             if top:
                 break
             axes = factor
@@ -141,7 +141,7 @@ def find_modes(target: AbstractTarget, starts: Points, repeats: int | None = Non
             found.append((end, factor, log_volume - height, top))
             known = 0
     found.sort(key=lambda mode: -mode[2])
-    kept = [mode for mode in found if mode[2] > found[0][2] + _NEGLIGIBLE]
+    kept = [mode for mode in found if mode[2] > found[0][2] + NEGLIGIBLE]
     dim = target.dim
     return Modes(
         np.array([mode[0] for mode in kept]).reshape(-1, dim),

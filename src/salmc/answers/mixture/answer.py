@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from salmc import checks
-from salmc.answers.hunted import MOST_DIMENSIONS, missed_modes
+from salmc.answers.hunted import MOST_DIMENSIONS, images_of, missed_modes
 from salmc.answers.mixture.adaptation import Adaptation
 from salmc.answers.mixture.binding import mixture_sampler
 from salmc.answers.mixture.density import Mixture
@@ -20,6 +20,7 @@ from salmc.answers.mixture.evaluator import Evaluator
 from salmc.answers.mixture.host_moves import Moves
 from salmc.answers.mixture.laplace import laplace_mixture
 from salmc.answers.mixture.support import edges_of, support_of
+from salmc.answers.mixture.valued_climbs import find_valued_modes
 from salmc.answers.mixture.weighted_draws import Archive
 from salmc.bounds import Bounds, Unbounded
 from salmc.diagnostics.straightening.search import find_straight
@@ -30,7 +31,7 @@ from salmc.movers.funnels import MOST_TURNS
 from salmc.programs import on_device
 from salmc.progress import AbstractReporter, SilentReporter
 from salmc.sampling.sampler import Sampler
-from salmc.sizes import MANY_DIMENSIONS
+from salmc.sizes import MANY_DATA, MANY_DIMENSIONS
 from salmc.straight import Straight
 from salmc.target import AbstractTarget
 
@@ -42,9 +43,9 @@ between several modes, as nothing but a flow would come from one to another."""
 _SEVERAL_DIMENSIONS = 8
 """Below which repairs and bends cost little."""
 
-_REPEATS = 24
+_REPEATS, _FEW_REPEATS = 24, 3
 """Climbs in a row that find nothing new, after which there is hardly a mode left: of one that a
-sixth of the starts belong to, a chance of 1 in 80."""
+sixth of the starts belong to, a chance of 1 in 80. Fewer where a gradient is dear."""
 
 _MOST_STRAIGHTENED = 3
 _FOLLOWERS = 2048
@@ -217,18 +218,32 @@ def _adapted(
 ) -> tuple[Adaptation, int]:
     """The mixture, from a cloud that is known or from nothing; and how many gradients it took."""
     target, gradients = evaluator.target, 0
+    climbs = can_climb(target)
     report.start(f"searching {target.name}", effort.rounds)
 
     def modes(starts: np.ndarray) -> Mixture | None:
         nonlocal gradients
-        found = find_modes(target, on_device(starts), _REPEATS)
+        if climbs:
+            repeats = _FEW_REPEATS if effort is FRUGAL else _REPEATS
+            found = find_modes(target, on_device(starts), repeats)
+        else:
+            found = find_valued_modes(evaluator, starts)
+            if len(found.positions) == 1:
+                return None  # draws find it by themselves, with its tails
         gradients += found.gradients
         adaptation.tops = found.tops
         # Chains along the gradient do not come from one mode to another: a mixture does.
         adaptation.patient |= len(found.positions) > 1
         return laplace_mixture(found)
 
+    def scout(cloud: np.ndarray) -> Mixture | None:
+        found = laplace_mixture(find_valued_modes(evaluator, images_of(target, cloud, seed)))
+        known = adaptation.mixture if adaptation.modes is None else adaptation.modes
+        return found if found is None or known is None else found.apart_from(known)
+
     def hunt(cloud: np.ndarray) -> Mixture | None:
+        if not target.differentiable:
+            return scout(cloud)
         if target.dim > MOST_DIMENSIONS and adaptation.one_mode:
             return None
         missed = missed_modes(target, cloud, seed)
@@ -258,9 +273,9 @@ def _adapted(
         effort,
         Archive.empty(target.dim),
         patient=patient,
-        find_modes=modes if can_climb(target) else None,
+        find_modes=modes if climbs or not target.differentiable else None,
         # A hunt takes as many evaluations as it takes time: none within a budget.
-        hunt=hunt if evaluator.limit is None else None,
+        hunt=hunt if evaluator.limit is None and target.size <= MANY_DATA else None,
         leaves=_bends if _looks_for_bends(evaluator, effort) else None,
         watch=watch,
     )

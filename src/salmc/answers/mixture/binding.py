@@ -41,8 +41,9 @@ def mixture_sampler(
     points, log_density = target.outward(on_device(pool), on_device(values))
     log_weights = found.archive.values - found.mixture.log_density(found.archive.points)
     own = found.archive.proposals_of(found.mixture, log_weights)
-    local = local_steps_needed(log_weights[rows], own)
-    if found.effort is not FRUGAL and found.efficiency < _NEARLY_ALL:
+    dear = found.effort is FRUGAL
+    local = local_steps_needed(log_weights[rows], own, dear=dear)
+    if not dear and found.efficiency < _NEARLY_ALL:
         local = 1  # they cost little where the density does, and no chain sticks
     settings: dict[str, Any] = {
         "seed": seed,

@@ -54,10 +54,11 @@ class Mixture(NamedTuple):
         return draws
 
     def apart_from(self, others: "Mixture") -> "Mixture | None":
-        """The components whose mean is within one standard deviation of none of the others."""
+        """The components whose mean is near none of the others': within one standard deviation, or
+        in many dimensions within half of one in each."""
         inverses = np.linalg.inv(others.factors)
         away = np.einsum("kij,knj->kni", inverses, self.means - others.means[:, None])
-        new = np.all(np.sum(away**2, axis=2) > 1.0, axis=0)
+        new = np.all(np.sum(away**2, axis=2) > max(1.0, 0.25 * away.shape[2]), axis=0)
         if not np.any(new):
             return None
         weights = self.weights[new] / np.sum(self.weights[new])

@@ -35,7 +35,7 @@ class Effort(NamedTuple):
 
 
 FRUGAL = Effort(
-    each=400, rounds=25, repairs=2, particles=200, sweeps=10, turns=0, climbs=2, hunts=0
+    each=400, rounds=25, repairs=2, particles=200, sweeps=10, turns=0, climbs=36, hunts=2
 )
 """For densities that are dear, as black boxes are."""
 

@@ -23,7 +23,9 @@ def black_box(
         points = np.asarray(batch)
         # A copy: the function may work in place, and the points are JAX's own.
         flat = np.array(points).reshape(-1, dim)
-        return evaluate(flat).astype(points.dtype).reshape(points.shape[:-1])
+        values = evaluate(flat)
+        with np.errstate(over="ignore"):  # what single precision cannot hold is −inf
+            return values.astype(points.dtype).reshape(points.shape[:-1])
 
     @jax.custom_jvp
     def log_density(x: Float[Array, " dim"]) -> Float[Array, ""]:

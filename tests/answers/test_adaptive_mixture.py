@@ -104,7 +104,7 @@ def test_coordinates_that_suit_no_mixture_are_left_again(monkeypatch):
     ridge[:, 1] += 200.0 * ridge[:, 0] ** 2
     bent = find_straight(ridge)
     assert bent is not None
-    monkeypatch.setattr("salmc.answers.mixture.answer.find_straight", lambda points: bent)
+    monkeypatch.setattr("salmc.answers.mixture.straightened.find_straight", lambda points: bent)
     little = LITTLE._replace(rounds=6, repairs=0, climbs=4, hunts=0)
     monkeypatch.setattr("salmc.answers.mixture.answer.effort_for", lambda target, limit: little)
     answer = mixture_answer(target(log_density, 2))

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from salmc import checks
 from salmc.diagnostics.chain_statistics import ess_bulk, ess_tail
@@ -42,6 +43,7 @@ def draw_rounds(
     left: int | None,
     report: AbstractReporter,
     worst: float = 0.0,
+    start: Float[np.ndarray, "chains dim"] | None = None,
 ) -> tuple[Draws, int]:
     """Rounds of draws, each of which goes on where the last ended; and what they evaluated.
 
@@ -54,9 +56,10 @@ def draw_rounds(
         report: told of each round.
         worst: effective draws for each draw below which chains are given up, where there is
             another way.
+        start: of the chains; by default drawn from the pool.
     """
     parts: list[Draws] = []
-    used, found, start = 0, 0.0, None
+    used, found = 0, 0.0
     most = _MOST_NUMBERS // (chains * sampler.kernel.dim)
     for number in range(_MOST_ROUNDS):
         total = sum(part.positions.shape[1] for part in parts)

@@ -23,7 +23,7 @@ from salmc.answers.gradient.answer import (
     gradient_answer,
     must_follow,
 )
-from salmc.answers.mixture.answer import MixtureAnswer, mixture_answer
+from salmc.answers.mixture.answer import MixtureAnswer, mixture_answer, taught_answer
 from salmc.answers.replicas.answer import replica_answer
 from salmc.diagnostics.trial.tails import require_proper
 from salmc.learning.fit import accepted_share, choose_mover, default_kernel, fit
@@ -41,6 +41,8 @@ _LOOKED_FROM = 256
 _SEARCH_SHARE = 0.6
 """Of a budget, that the search may take."""
 
+_MOST_TAUGHT = 4
+"""How often chains that stick teach their mixture, before a flow is learned."""
 
 _NO_ANSWER = MixtureAnswer(None, 0.0, False, {"points": 0})
 
@@ -106,8 +108,21 @@ def sample(
         spent = answer.evaluations["points"] if evaluations is not None else 0
         left = None if evaluations is None else evaluations - spent
         first = left is None and sampler is answer.sampler
-        worst = 0.0 if not first else SLOW if follows else STUCK
+        dear = not target.differentiable
+        worst = 0.0 if not first else SLOW if follows or dear else STUCK
         draws, used = draw_rounds(sampler, effective, rate, chains, seed, left, report, worst)
+        for _ in range(_MOST_TAUGHT if first and dear else 0):
+            if not _is_stuck(draws, effective, SLOW):
+                break
+            answer = taught_answer(answer, draws.positions, seed)
+            if answer.sampler is None:
+                break
+            sampler, rate = answer.sampler, effective_rate(answer.efficiency)
+            # Chains that found what the mixture lacked are the only ones that know how heavy it is.
+            last = draws.positions[:, -1]
+            wanted = (sampler, effective, rate, chains, seed, None, report, worst)
+            draws, more = draw_rounds(*wanted, last)
+            used += more
         if first and _is_stuck(draws, effective, worst):
             sampler, rate = _instead(draws, answer, target, effective, seed, report, follows)
             searched = time.perf_counter() - began

@@ -93,6 +93,7 @@ class Adaptation:
         hunt: Gaussians at modes that some particles lack; None where they lack none.
         leaves: whether a cloud that does not settle had better be left to other coordinates.
         watch: told the efficiency after each round.
+        seen: where chains of it were, once they are asked.
     """
 
     evaluator: Evaluator
@@ -110,6 +111,7 @@ class Adaptation:
     hunt: Found | None = None
     leaves: Callable[[np.ndarray], bool] | None = None
     watch: Callable[[float], None] = lambda efficiency: None
+    seen: np.ndarray | None = None
 
     def run(self, mean: np.ndarray, factor: np.ndarray, known: np.ndarray | None = None) -> None:
         """From a first Gaussian to a settled mixture, or as far as rounds and budget go.

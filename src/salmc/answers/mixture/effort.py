@@ -21,6 +21,7 @@ class Effort(NamedTuple):
         climbs: from peaks of the draws, and from any of them, at most so many each.
         hunts: for modes that a settled mixture lacks, while they find any; at most so many.
         wide: draws of the proposal that covers, beside those of the rounds: narrow modes.
+        followers: particles that show how a target bends.
     """
 
     each: int = 1024
@@ -32,10 +33,19 @@ class Effort(NamedTuple):
     climbs: int = 48
     hunts: int = 3
     wide: int = 0
+    followers: int = 2048
 
 
 FRUGAL = Effort(
-    each=400, rounds=25, repairs=2, particles=200, sweeps=10, turns=0, climbs=36, hunts=2
+    each=400,
+    rounds=25,
+    repairs=2,
+    particles=200,
+    sweeps=10,
+    turns=0,
+    climbs=36,
+    hunts=2,
+    followers=400,
 )
 """For densities that are dear, as black boxes are."""
 

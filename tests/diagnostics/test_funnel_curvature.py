@@ -7,6 +7,7 @@ import pytest
 
 from salmc.bounds import Unbounded
 from salmc.diagnostics.straightening.curvature import funnels_of_curvature
+from salmc.diagnostics.straightening.spreads import governed_spreads
 from salmc.sampling.files.coordinates import arrays_of, in_coordinates
 from salmc.straight import NEVER
 from salmc.target import Target
@@ -132,3 +133,15 @@ def test_the_effects_of_a_funnel_may_govern_others_a_little():
     straight = found(items, points(3, 11))
     assert straight.scales.tolist() == [0]
     assert np.flatnonzero(straight.powers[0]).tolist() == [1, 2, 3, 4, 5]
+
+
+def test_a_further_scale_must_tell_something():
+    """log f_a = s/2 + b/16 and noise, log f_b = a/4: b is none of the scales of a, or the two would
+    govern each other, and neither be an effect."""
+    generator = np.random.default_rng(0)
+    s, a, b = units = generator.standard_normal((3, 400))
+    logs = [0.0 * s, 0.5 * s + b / 16.0, 0.25 * a]
+    logs = np.array(logs) + np.array([[0.0], [0.15], [0.1]]) * generator.standard_normal((3, 400))
+    spreads = governed_spreads(units.T, np.exp(-2.0 * logs).T, np.ones(3))
+    assert list(spreads) == [1]
+    assert spreads[1].scales == [0]

@@ -22,6 +22,9 @@ _VARIES = 0.15
 _EXPLAINED = 0.7
 """Of the variation of log f_j, that a funnel must explain."""
 
+_ADDS = 0.05
+"""Of the variation, that a further scale must explain."""
+
 _MOST_SCALES, _LEAST_CORRELATION = 3, 0.2
 _NATURAL, _NEAR = np.array([0.5, 1.0, 2.0]), 0.08
 """Powers that models are written with, and how near to one of them a fit must be to be it."""
@@ -103,7 +106,10 @@ def _fitted(
         if shown[scale] < _LEAST_CORRELATION or scale == j:
             break
         scales = [*scales, scale]
-        best, left = _described(units, logs, scales, width)
+        described, rest = _described(units, logs, scales, width)
+        if best is not None and described.explained < best.explained + _ADDS:
+            break  # what hardly tells may be governed itself
+        best, left = described, rest
         if best.explained > _MOSTLY:
             break
     return best if best is not None and best.explained > _EXPLAINED else None

@@ -160,7 +160,7 @@ def _ladder(
     header: dict[str, Any],
     arrays: dict[str, np.ndarray],
     dim: int,
-    symmetries: Symmetries | None,
+    symmetries: Symmetries | None = None,
 ) -> Ladder | None:
     if "ladder/betas" not in arrays:
         return None

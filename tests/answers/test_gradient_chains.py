@@ -9,6 +9,8 @@ from scipy import stats
 import salmc
 from salmc.answers.gradient import answer as gradient
 from salmc.answers.gradient.answer import can_follow, gradient_answer, must_follow
+from salmc.answers.gradient.chains import CHAINS, GradientChains
+from salmc.answers.gradient.walk import BLOCK, Walk
 from salmc.answers.mixture import binding
 from salmc.answers.replicas import answer as replicas
 from salmc.progress import SilentReporter
@@ -134,3 +136,27 @@ def test_data_far_from_the_origin_are_found():
     width = np.std(pool[:, 0])
     assert abs(np.mean(pool[:, 0]) - np.mean(seen)) < 0.2 * width
     assert 0.8 < width / (np.std(seen, ddof=1) / np.sqrt(groups)) < 1.5
+
+
+def test_chains_that_hardly_move_do_not_choose_a_length():
+    """One effective draw of each chain costs less by shorter trajectories, and tells nothing."""
+
+    class Slow(GradientChains):
+        def walk(self, blocks, *, adapts=True):
+            steps, generator = blocks * BLOCK, np.random.default_rng(0)
+            # The shorter, the less a step forgets: of 256 steps 312, 220, 140 and 100 draws count.
+            kept = {1: 0.99, 2: 0.98, 4: 0.965}.get(int(self.trajectory.length), 0.95)
+            x = generator.standard_normal((CHAINS, 2))
+            points = np.empty((steps, CHAINS, 2))
+            for row in points:
+                x = kept * x + np.sqrt(1.0 - kept**2) * generator.standard_normal(x.shape)
+                row[:] = x
+            still = np.zeros((steps, CHAINS))
+            return Walk(points, still, still + 1.0, still)
+
+    target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), 2)
+    start = jax.random.normal(jax.random.key(0), (CHAINS, 2))
+    chains = Slow.begin(target, start, jax.random.key(1), SilentReporter())
+    chains.step_size, chains.reach = 0.2, 1.2
+    chains.choose_length(chains.walk(16))
+    assert int(chains.trajectory.length) >= 8

@@ -9,8 +9,10 @@ import salmc
 from salmc.answers.replicas import answer as module
 from salmc.answers.replicas.annealing import PARTICLES, anneal, local_shape
 from salmc.answers.replicas.answer import replica_answer
+from salmc.answers.replicas.chains import ReplicaChains
 from salmc.bounds import Unbounded
 from salmc.progress import SilentReporter
+from salmc.sampling.replicas import Rates
 
 WELLS = 3
 
@@ -99,3 +101,20 @@ def test_bounds_stay_where_they_are():
     assert isinstance(inside.unbounded, Unbounded)
     there = np.asarray(inside.unbounded.outward(jnp.asarray(found), jnp.zeros(len(found)))[0])
     assert np.all((there > 0.0) & (there < 3.0))
+
+
+def test_a_length_suits_the_temperature_that_is_slowest():
+    """Hot replicas come as far as they can by two gradients; cold ones go twice as far by twice as
+    many, and hold up all others."""
+
+    class Told(ReplicaChains):
+        def __init__(self):
+            self.length = 2
+
+        def walk(self, blocks):
+            cold = np.array([1e-4, 3e-4, 1e-3]) * self.length**2
+            return None, None, Rates(None, None, np.array([*cold, 2.0, 0.0]))
+
+    chains = Told()
+    chains.choose_length()
+    assert chains.length == 64

@@ -7,6 +7,7 @@ import pytest
 
 from salmc.bounds import Unbounded
 from salmc.diagnostics.straightening.curvature import funnels_of_curvature
+from salmc.diagnostics.straightening.spreads import governed_spreads
 from salmc.sampling.files.coordinates import arrays_of, in_coordinates
 from salmc.straight import NEVER
 from salmc.target import Target
@@ -117,3 +118,30 @@ def test_coordinates_of_before_turns_are_read():
     np.testing.assert_array_equal(read.powers, straight.powers)
     assert np.all(np.asarray(read.turns) == NEVER)
     assert not np.any(np.asarray(read.further))
+
+
+def test_the_effects_of_a_funnel_may_govern_others_a_little():
+    """log a_j ~ N(0, e^{2s}), as discriminations of items, and difficulties b_j that data hold more
+    closely where a_j is large: s governs log a, and what follows from a single a_j is left."""
+
+    def items(x):
+        log_scale, logs, difficulties = x[0], x[1:6], x[6:]
+        prior = normal(log_scale, -1.0, 1.0) + normal(logs, 0.0, jnp.exp(log_scale) * jnp.ones(5))
+        held = -0.5 * jnp.sum((difficulties**2) * jnp.exp(0.6 * logs)) - 0.5 * jnp.sum(logs**2)
+        return prior + held
+
+    straight = found(items, points(3, 11))
+    assert straight.scales.tolist() == [0]
+    assert np.flatnonzero(straight.powers[0]).tolist() == [1, 2, 3, 4, 5]
+
+
+def test_a_further_scale_must_tell_something():
+    """log f_a = s/2 + b/16 and noise, log f_b = a/4: b is none of the scales of a, or the two would
+    govern each other, and neither be an effect."""
+    generator = np.random.default_rng(0)
+    s, a, b = units = generator.standard_normal((3, 400))
+    logs = [0.0 * s, 0.5 * s + b / 16.0, 0.25 * a]
+    logs = np.array(logs) + np.array([[0.0], [0.15], [0.1]]) * generator.standard_normal((3, 400))
+    spreads = governed_spreads(units.T, np.exp(-2.0 * logs).T, np.ones(3))
+    assert list(spreads) == [1]
+    assert spreads[1].scales == [0]

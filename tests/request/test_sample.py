@@ -11,7 +11,9 @@ import pytest
 import salmc
 from salmc.answers.mixture.answer import MixtureAnswer
 from salmc.learning.worth import Worth, effective_rate
+from salmc.request import rounds
 from salmc.request.rounds import smallest_ess
+from salmc.sampling.executor import block_length, group_count
 
 
 @pytest.fixture(scope="module")
@@ -142,3 +144,18 @@ def test_modes_that_may_be_none_keep_nobody_from_the_gradient(monkeypatch):
     target = salmc.Target(lambda x: -0.5 * jnp.sum((x - 1.0) ** 2), dim=3)
     draws = salmc.sample(target, effective=500, progress=False)
     assert draws.method == "gradient"
+
+
+def test_what_is_lacking_after_a_round_is_all_that_is_drawn():
+    """The program of the first round serves for any number of its blocks, not only for as many."""
+    kernel = salmc.kernels.KERNELS["mixture"](jax.random.key(0), 2)
+    target = salmc.Target(lambda x: -0.5 * jnp.sum(x**2), dim=2)
+    whitening = salmc.kernels.Whitening.identity(2)
+    sampler = salmc.Sampler(kernel, target, whitening, np.zeros((1, 2)))
+    for first in (128, 874, 3925, 5000):
+        own = block_length(32, first, 1, group_count(32))
+        for lacking in (1, 0.2 * first, 0.5 * first):
+            count = rounds._by_the_same_program(sampler, 32, int(lacking), first)
+            assert block_length(32, count, 1, group_count(32)) == own
+            assert int(lacking) <= count <= lacking + 2 * own
+        assert rounds._by_the_same_program(sampler, 32, 7 * first, first) == 7 * first

@@ -69,8 +69,8 @@ def draw_rounds(
         longest = _GROWTH * total if parts else math.inf
         fewest = 1 if parts else _FEWEST if left is None else _FEWEST_DEAR
         count = int(min(max(math.ceil(wanted), fewest), longest, most - total))
-        if parts and left is None and count < _SAME * parts[0].positions.shape[1]:
-            count = parts[0].positions.shape[1]  # the program of the first round serves again
+        if parts and left is None:
+            count = _by_the_same_program(sampler, chains, count, parts[0].positions.shape[1])
         if left is not None:
             count = _within(sampler, chains, count, left - used)
         if count < 1:
@@ -91,6 +91,21 @@ def draw_rounds(
             "evaluations", f"at least {2 * chains} more than the search took", f"{left} left"
         )
     return _joined(parts, found, effective, left), used
+
+
+def _by_the_same_program(sampler: Sampler, chains: int, count: int, first: int) -> int:
+    """As few draws as are wanted and more, for which the program of the first round serves again;
+    where far more are wanted, a longer one may."""
+    if count >= _SAME * first:
+        return count
+    width = 1 if sampler.ladder is None else sampler.ladder.rungs
+
+    def length(draws: int) -> int:
+        return block_length(chains, draws, width, group_count(chains))
+
+    own = length(first)
+    multiples = range(-(-count // own) * own, _SAME * first, own)
+    return next((draws for draws in multiples if length(draws) == own), first)
 
 
 def smallest_ess(positions: np.ndarray) -> float:

@@ -6,9 +6,10 @@ and else a walk in whitened coordinates,
 
     x' = x + ρ ε · 2.4/√d,   taken with min{1, p(x') / p(x)},
 
-or where chains were tuned for it a trajectory along the gradient (`trajectories`). All leave p
-invariant for every ρ, which is drawn anew for each step. A chain that is where q is far too small
-walks on from there. Chains that need none of this do not pay: see `metropolis.local_steps_needed`.
+or where chains were tuned for it a trajectory along the gradient (`trajectories`), and after it a
+move to an image, if the target has `symmetries`. All leave p invariant for every ρ, which is drawn
+anew for each step. A chain that is where q is far too small walks on from there. Chains that need
+none of this do not pay: see `metropolis.local_steps_needed`.
 """
 
 import dataclasses
@@ -57,6 +58,7 @@ def with_local_steps(
             invalid += jnp.sum(~valid)
             if transition.trajectory is not None:
                 first |= accepted  # it is what moves these chains
+                state = _at_images(transition, state, fresh[:, i])
         return state, (state.points, state.log_density, first, invalid)
 
     inputs = (
@@ -106,6 +108,26 @@ def _propose(
     log_w = log_p - kernel.log_densities(new, new)
     ratio = log_ratio(log_p, state.log_density, 0.0, valid)
     return ChainState(new, log_p, log_w, state.beside), ratio, valid
+
+
+def _at_images(
+    transition: Transition, state: ChainState, fresh: Float[Array, "chains noise_dim"]
+) -> ChainState:
+    """Chains at images of where they are, where there are any and these are taken.
+
+    A momentum leaves over what a kernel picks its component by: normal numbers.
+    """
+    assert transition.trajectory is not None
+    symmetries, kernel = transition.trajectory.symmetries, transition.kernel
+    if symmetries is None:
+        return state
+    share, uniform = jax.scipy.special.ndtr(fresh[:, 0]), jax.scipy.special.ndtr(fresh[:, 1])
+    new = symmetries(state.points, share)
+    log_p = transition.log_densities(new)
+    log_w = log_p - kernel.log_densities(new, new)
+    ratio = log_ratio(log_p, state.log_density, 0.0, jnp.all(jnp.isfinite(new), axis=-1))
+    moves = taken(jnp.log(uniform), ratio)
+    return _choose(moves, ChainState(new, log_p, log_w, state.beside), state)
 
 
 def _choose(which: Bool[Array, " chains"], new: ChainState, old: ChainState) -> ChainState:

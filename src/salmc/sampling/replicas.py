@@ -30,6 +30,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from salmc.kernels.base import AbstractKernel
 from salmc.metropolis import acceptance, log_ratio, taken
+from salmc.sampling.symmetries import Symmetries
 from salmc.sampling.trajectories import SMALLEST, with_slopes
 from salmc.target import Points
 
@@ -47,6 +48,7 @@ class Ladder(eqx.Module):
         factors: A of each: momenta move by A v, whose shape is that of p_β in one mode.
         length: gradients for each step.
         starts: places at β_1, …, β_R that belong together, from which chains begin.
+        symmetries: of the target; in each step places at β = 1 move to images under one of them.
     """
 
     betas: Float[Array, " rungs"]
@@ -54,6 +56,7 @@ class Ladder(eqx.Module):
     factors: Float[Array, "rungs dim dim"]
     length: Int[Array, ""]
     starts: Float[Array, "n others dim"]
+    symmetries: Symmetries | None = None
 
     @property
     def rungs(self) -> int:
@@ -139,7 +142,7 @@ def move(
         replicas: where they are.
         drawn: by the kernel: the new places at β = 0.
         random: of the trajectories.
-        exchanges: log U, which decide what is exchanged; of the last rung not used.
+        exchanges: log U, which decide what is exchanged; those of the last rung choose an image.
         first: whether nothing but their places is known of the replicas.
     """
     places = replicas.places.at[-1].set(drawn)
@@ -149,6 +152,9 @@ def move(
     variance = jnp.var(places, axis=1, keepdims=True)
     squares = (replicas.places - places) ** 2 / jnp.where(variance > 0.0, variance, 1.0)
     travelled = jnp.mean(jnp.where(jnp.isfinite(squares), squares, 0.0), axis=-1)
+    if ladder.symmetries is not None:
+        known = (kernel, log_densities, ladder.symmetries)
+        replicas = _at_images(*known, replicas, random, exchanges[-1])
     gaps = (ladder.betas[:-1] - ladder.betas[1:])[:, None]
     exchanged = jnp.zeros((ladder.rungs - 1, len(drawn)))
     for parity in (0, 1):
@@ -211,6 +217,28 @@ def trajectories(
     )
     accepted = taken(random.moves, ratio) | (betas == 0.0)
     return jax.tree.map(lambda a, b: _where(accepted, a, b), new, old), acceptance(ratio)
+
+
+def _at_images(
+    kernel: AbstractKernel,
+    log_densities: LogDensities,
+    symmetries: Symmetries,
+    replicas: Replicas,
+    random: Randomness,
+    choice: Float[Array, " chains"],
+) -> Replicas:
+    """Replicas at β = 1 at images of their places, where these are taken. Nothing else needs the
+    uniform numbers of moves at β = 0."""
+    places = symmetries(replicas.places[0], jnp.exp(choice))
+    log_p, slope_p = with_slopes(log_densities, places)
+    log_q, slope_q = with_slopes(lambda points: kernel.log_densities(points, points), places)
+    old = jax.tree.map(lambda one: one[:1], replicas)
+    parts = (places, log_p, log_q, slope_p, slope_q)
+    new = Replicas(*(one[None] for one in parts))
+    finite = jnp.all(jnp.isfinite(places), axis=-1)
+    moves = taken(random.moves[-1], log_ratio(log_p, old.log_p[0], 0.0, finite))[None]
+    chosen = jax.tree.map(lambda a, b: _where(moves, a, b), new, old)
+    return jax.tree.map(lambda one, first: one.at[:1].set(first), replicas, chosen)
 
 
 def _exchanged(values: Array, swaps: Bool[Array, "pairs chains"]) -> Array:

@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from salmc.sampling.symmetries import Symmetries
 from salmc.target import Points
 
 Values = Float[Array, " n"]
@@ -35,15 +36,19 @@ class Trajectory(eqx.Module):
     Attributes:
         step_size: ε, the largest.
         length: L, gradients for each move.
+        symmetries: of the target; each move is followed by one to an image under one of them.
     """
 
     step_size: Float[Array, ""]
     length: Int[Array, ""]
+    symmetries: Symmetries | None = None
 
     @classmethod
-    def of(cls, step_size: float, length: int) -> "Trajectory":
+    def of(
+        cls, step_size: float, length: int, symmetries: Symmetries | None = None
+    ) -> "Trajectory":
         """Of plain numbers, as arrays: trajectories of any length share one program."""
-        return cls(jnp.asarray(step_size, dtype=float), jnp.asarray(int(length)))
+        return cls(jnp.asarray(step_size, dtype=float), jnp.asarray(int(length)), symmetries)
 
 
 class Ends(NamedTuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from salmc.answers.gradient.chains import CHAINS, MOST_ROUNDS, Found, GradientChains
 from salmc.answers.gradient.coordinates import shows_funnels
@@ -79,7 +79,7 @@ def gradient_answer(
 ) -> GradientAnswer:
     """A sampler of chains that were tuned to a target; see `followed`."""
     found, mixed = followed(target, known, seed, report)
-    return GradientAnswer(_bound(found, seed), found.rate, mixed)
+    return GradientAnswer(bound(found, seed), found.rate, mixed)
 
 
 def followed(
@@ -107,6 +107,31 @@ def followed(
     if mixed and target.dim <= MOST_DIMENSIONS:
         mixed = not _lacks_modes(base, found, seed)
     return found, mixed
+
+
+def followed_with_symmetries(
+    base: AbstractTarget,
+    cloud: Float[np.ndarray, "n dim"],
+    maps: Float[np.ndarray, "k dim dim"],
+    seed: int,
+    report: AbstractReporter,
+) -> tuple[Found, bool]:
+    """Tune chains that go from each mode to its images; and whether they mix, and lack no mode.
+
+    Args:
+        base: differentiable, in coordinates without bounds, the same under all maps.
+        cloud: particles of its modes.
+        maps: linear ones.
+        seed: the same seed gives the same sampler.
+        report: told of each round.
+    """
+    report.start(f"tuning chains on {base.name}", MOST_ROUNDS)
+    key = jax.random.fold_in(jax.random.key(seed), 2)
+    rows = np.random.default_rng(seed).choice(len(cloud), CHAINS)
+    start = jnp.asarray(cloud[rows], dtype=float)
+    found = GradientChains.begin(base, start, key, report, maps).run()
+    lacks = found.mixed and base.dim <= MOST_DIMENSIONS and _lacks_modes(base, found, seed)
+    return found, found.mixed and not lacks
 
 
 def _lacks_modes(base: AbstractTarget, found: Found, seed: int) -> bool:
@@ -148,7 +173,7 @@ def _places(base: AbstractTarget, key: jax.Array) -> Points:
     return first_location(base).sample(key, _BEST_OF * CHAINS)
 
 
-def _bound(found: Found, seed: int) -> Sampler:
+def bound(found: Found, seed: int) -> Sampler:
     """What was found, as a sampler."""
     cloud = jnp.asarray(found.cloud[:_POOL], dtype=float)
     values = jnp.asarray(found.log_density[:_POOL], dtype=float)

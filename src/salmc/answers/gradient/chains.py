@@ -21,11 +21,12 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from salmc.answers.gradient.coordinates import straight_coordinates
-from salmc.answers.gradient.walk import BLOCK, Walk, is_rising, not_lost, walk_block
+from salmc.answers.gradient.walk import BLOCK, Walk, is_rising, is_white, not_lost, walk_block
 from salmc.bounds import Unbounded
 from salmc.diagnostics.chain_statistics import ess_bulk, ess_tail, rhat
 from salmc.kernels.layers import Whitening
 from salmc.progress import AbstractReporter
+from salmc.sampling.symmetries import Symmetries
 from salmc.sampling.trajectories import Trajectory
 from salmc.straight import Straight
 from salmc.target import AbstractTarget, Points
@@ -50,15 +51,14 @@ _AGREED = 1.03
 _APART, _NEARER = 1.3, 0.9
 """Chains whose R-hat is above the one, and above so much of what it was, stay apart."""
 
-_ROUND = 3.0
-"""Variances of white coordinates, either way, at which they are white enough."""
-
 _WANTED, _WANTED_CAREFULLY = 0.8, 0.95
 _MOST_DIVERGED = 0.002
-_FIRST_LENGTH, _MOST_STEPS = 1.6, 512
+_FIRST_LENGTH, _MOST_STEPS, _BETTER = 1.6, 512, 1.1
 """Of a trajectory, in units of white coordinates: a quarter of an orbit; and its gradients."""
 
-_BETTER = 1.1
+_TELLING = 4
+"""Effective draws of each chain, with which a length can be judged."""
+
 _FEW_BLOCKS, _QUICK = 4, 0.1
 """Blocks that tell of a length whose effective draws are more than so many for each draw."""
 
@@ -107,6 +107,7 @@ class GradientChains:
         key: of all randomness.
         report: told of each round.
         step_size, reach: ε, and how far trajectories go.
+        maps: linear ones of the base under which it is the same. It is not made straight then.
     """
 
     base: AbstractTarget
@@ -121,10 +122,16 @@ class GradientChains:
     blocks: int = 0
     arriving: bool = True
     straight: Straight | None = None
+    maps: Float[np.ndarray, "k dim dim"] | None = None
 
     @classmethod
     def begin(
-        cls, target: AbstractTarget, start: Points, key: PRNGKeyArray, report: AbstractReporter
+        cls,
+        target: AbstractTarget,
+        start: Points,
+        key: PRNGKeyArray,
+        report: AbstractReporter,
+        maps: Float[np.ndarray, "k dim dim"] | None = None,
     ) -> "GradientChains":
         """From given places, whose spread is the first unit of length."""
         width = np.std(np.asarray(start, np.float64), axis=0)
@@ -135,7 +142,8 @@ class GradientChains:
             jnp.asarray(np.diag(width), dtype=float),
         )
         points = whitening.whiten(start)
-        return cls(target, target, whitening, points, key, report, _first_step(target.dim))
+        first = _first_step(target.dim)
+        return cls(target, target, whitening, points, key, report, first, maps=maps)
 
     def run(self) -> Found:
         """Rounds until chains agree, or all of them."""
@@ -157,7 +165,7 @@ class GradientChains:
             diverged = float(np.mean(walk.diverged[half:]))
             self.report.advance(1, r_hat=agreed)
             told += 1
-            white = self._is_white(walk.points[half:])
+            white = is_white(walk.points[half:])
             settled = number + 1 >= _FEWEST_ROUNDS and agreed < _AGREED and white
             if settled and (diverged <= _MOST_DIVERGED or careful):
                 break
@@ -181,7 +189,7 @@ class GradientChains:
         cloud = np.asarray(self.whitening.colour(flat))
         values = np.asarray(walk.log_density).reshape(-1)
         order = np.random.default_rng(0).permutation(len(cloud))
-        moves = (self.target, self.whitening, self.trajectory)
+        moves = self.target, self.whitening, self.trajectory
         return Found(*moves, cloud[order], values[order], rate, agreed)
 
     def arrive(self, walk: Walk) -> Walk:
@@ -205,7 +213,8 @@ class GradientChains:
     @property
     def trajectory(self) -> Trajectory:
         steps = int(np.clip(round(self.reach / (0.75 * self.step_size)), 1, _MOST_STEPS))
-        return Trajectory.of(self.step_size, steps)
+        symmetries = None if self.maps is None else Symmetries.of(self.maps, self.whitening)
+        return Trajectory.of(self.step_size, steps, symmetries)
 
     def walk(self, blocks: int, *, adapts: bool = True) -> Walk:
         """Blocks of steps of all chains; the step size follows the acceptance between them."""
@@ -241,6 +250,7 @@ class GradientChains:
     def move_to(self, cloud: np.ndarray, *, straightens: bool) -> None:
         """Coordinates in which a cloud of the base is straight and white."""
         last = self.outward(np.asarray(self.points))
+        straightens &= self.maps is None
         self.straight = straight_coordinates(self.base, cloud) if straightens else None
         self.target = self.base
         if self.straight is not None:
@@ -249,11 +259,6 @@ class GradientChains:
         covariance = np.atleast_2d(np.cov(cloud, rowvar=False))
         self.whitening = Whitening.fit(jnp.asarray(cloud), np.diag(np.diag(covariance)))
         self.points = self.whitening.whiten(jnp.asarray(last, dtype=float))
-
-    def _is_white(self, points: np.ndarray) -> bool:
-        flat = points.reshape(-1, points.shape[-1]).astype(np.float64)
-        variances = np.linalg.eigvalsh(np.atleast_2d(np.cov(flat, rowvar=False)))
-        return bool(variances[0] > 1.0 / _ROUND and variances[-1] < _ROUND)
 
     def choose_length(self, walk: Walk) -> tuple[float, Walk]:
         """The reach with most effective draws for each gradient; its rate, and its steps."""
@@ -269,7 +274,9 @@ class GradientChains:
                 if rate < _QUICK and blocks > _FEW_BLOCKS:
                     walk = self.walk(blocks, adapts=False)
                     rate = self._rate(walk)
-                tried[reach] = rate / (steps + 1), rate, walk
+                # Chains that hardly move seem to have a draw each, cheap by short trajectories.
+                tells = rate * len(walk.points) > _TELLING
+                tried[reach] = rate / (steps + 1) if tells else 0.0, rate, walk
             return tried[reach][0]
 
         best = self.reach

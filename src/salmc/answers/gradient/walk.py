@@ -23,6 +23,9 @@ _RISING = 0.5
 _FAR_BELOW = 8.0
 """Quartiles of log p, below which a chain is still on its way."""
 
+_ROUND = 3.0
+"""Variances of white coordinates, either way, at which they are white enough."""
+
 
 class Walk(NamedTuple):
     """Steps of chains, in white coordinates; of a program JAX's arrays, of rounds NumPy's."""
@@ -59,6 +62,14 @@ def walk_block(
         moves = taken(jnp.log1p(-jax.random.uniform(keys[2], values.shape)), ratio)
         points = jnp.where(moves[:, None], ends.points, points)
         values = jnp.where(moves, ends.log_density, values)
+        if trajectory.symmetries is not None:
+            uniform = jax.random.uniform(jax.random.fold_in(key, 0), (2, len(values)))
+            others = trajectory.symmetries(points, uniform[0])
+            at_others = values_at(others)
+            both_finite = jnp.all(jnp.isfinite(others), axis=1)
+            jumps = taken(jnp.log1p(-uniform[1]), log_ratio(at_others, values, 0.0, both_finite))
+            points = jnp.where(jumps[:, None], others, points)
+            values = jnp.where(jumps, at_others, values)
         return (points, values), Walk(points, values, acceptance(ratio), ratio < _DIVERGED)
 
     state = points, values_at(points)
@@ -71,6 +82,13 @@ def is_rising(values: np.ndarray, dim: int) -> bool:
     with np.errstate(invalid="ignore"):
         rise = np.nanmedian(values[half:]) - np.nanmedian(values[:half])
     return bool(rise > _RISING * np.sqrt(dim))
+
+
+def is_white(points: np.ndarray) -> bool:
+    """Whether variances of points are 1, or nearly, in all directions."""
+    flat = points.reshape(-1, points.shape[-1]).astype(np.float64)
+    variances = np.linalg.eigvalsh(np.atleast_2d(np.cov(flat, rowvar=False)))
+    return bool(variances[0] > 1.0 / _ROUND and variances[-1] < _ROUND)
 
 
 def not_lost(values: np.ndarray) -> np.ndarray:

@@ -2,9 +2,11 @@
 
 Chains in separate modes never meet, and a mixture of all modes may have more components than can be
 fitted. At a higher temperature there are no barriers (`sampling.replicas`). What it takes is found
-in three stages, each from what the last one shows:
+in stages, each from what the last one shows:
 
     particles, annealed from Gaussians that cover the target (`annealing`)
+    where all modes are images of one (`symmetry_search`), chains along the gradient that go from
+    each place to its images: these need no replicas
     the same from a Gaussian of their own mean and covariance, which is nearer: fewer temperatures
     replicas, tuned until chains at β = 1 agree (`chains`)
 """
@@ -16,15 +18,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from salmc.answers.gradient.answer import bound, followed_with_symmetries
 from salmc.answers.hunted import MOST_DIMENSIONS, missed_modes
 from salmc.answers.replicas.annealing import anneal
 from salmc.answers.replicas.chains import MOST_ROUNDS, MOST_RUNGS, Found, ReplicaChains
+from salmc.answers.replicas.symmetry_search import symmetries_of
 from salmc.kernels.layers import Whitening
 from salmc.kernels.mixture import MixtureKernel, gaussian_shares
 from salmc.movers.cover import find_cover, first_location, widened
 from salmc.programs import compiled
 from salmc.progress import AbstractReporter
 from salmc.sampling.sampler import Sampler
+from salmc.sampling.symmetries import Symmetries
 from salmc.target import AbstractTarget, Points
 
 METHOD = "replicas"
@@ -75,19 +80,26 @@ def replica_answer(
     report.advance(1)
     if cloud is None:
         return None
+    maps = symmetries_of(base, cloud, seed)
+    if maps is not None:
+        found, mixed = followed_with_symmetries(base, cloud, maps, seed, report)
+        if mixed:
+            return ReplicaAnswer(bound(found, seed), found.rate, found.cloud, found.log_density)
+        report.start(f"tuning replicas on {base.name}", MOST_ROUNDS + 1)
     whitening, kernel = Whitening.fit(jnp.asarray(cloud)), _gaussian(base.dim, _WIDER)
     rungs, _ = anneal(base, whitening, kernel, jax.random.fold_in(key, 1))
     report.advance(1)
     if rungs[-1].beta < 1.0:
         return None
     parts = (base, whitening, kernel)
-    chains = ReplicaChains(*parts, rungs, jax.random.fold_in(key, 2), report)
+    symmetries = None if maps is None else Symmetries.of(maps, whitening)
+    chains = ReplicaChains(*parts, rungs, jax.random.fold_in(key, 2), report, symmetries)
     if len(chains.betas) > MOST_RUNGS:
         return None
-    found = chains.run()
-    if not found.rate or _lacks_a_mode(base, found.cloud, seed):
+    tuned = chains.run()
+    if not tuned.rate or _lacks_a_mode(base, tuned.cloud, seed):
         return None
-    return ReplicaAnswer(_bound(*parts, found, seed), found.rate, found.cloud, found.log_density)
+    return ReplicaAnswer(_bound(*parts, tuned, seed), tuned.rate, tuned.cloud, tuned.log_density)
 
 
 def _covered(base: AbstractTarget, key: PRNGKeyArray) -> Float[np.ndarray, "n dim"] | None:

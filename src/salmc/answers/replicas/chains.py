@@ -24,6 +24,7 @@ from salmc.kernels.layers import Whitening
 from salmc.programs import compiled
 from salmc.progress import AbstractReporter
 from salmc.sampling.replicas import Ladder, Randomness, Rates, Replicas, move
+from salmc.sampling.symmetries import Symmetries
 from salmc.target import AbstractTarget, Points
 
 _CHAINS, _BLOCK = 64, 16
@@ -72,6 +73,7 @@ class ReplicaChains:
         rungs: of particles that were annealed from the kernel to the target.
         key: of all randomness.
         report: told of each round.
+        symmetries: of the target, if any are known.
     """
 
     def __init__(
@@ -82,7 +84,9 @@ class ReplicaChains:
         rungs: list[Rung],
         key: PRNGKeyArray,
         report: AbstractReporter,
+        symmetries: Symmetries | None = None,
     ) -> None:
+        self.symmetries = symmetries
         self.target, self.whitening, self.kernel = target, whitening, kernel
         self.key, self.report, self.blocks = key, report, 0
         cold_first = rungs[::-1]
@@ -106,6 +110,7 @@ class ReplicaChains:
             jnp.asarray(self.factors, dtype=float),
             jnp.asarray(self.length),
             jnp.asarray(others),
+            self.symmetries,
         )
 
     def run(self) -> Found:
@@ -176,7 +181,8 @@ class ReplicaChains:
             best = found
 
     def _travelled(self) -> float:
-        return float(np.mean(self.walk(1)[2].travelled[:-1]))
+        """By a geometric mean: the temperature that is slowest holds up all others."""
+        return float(np.exp(np.mean(np.log(self.walk(1)[2].travelled[:-1] + 1e-12))))
 
     def outward(self, points: np.ndarray) -> np.ndarray:
         """White points in the target's coordinates."""

@@ -39,6 +39,7 @@ def ascend(
     rounds: int = _ROUNDS,
     *,
     curved: bool = False,
+    enough: float = _ENOUGH,
 ) -> Ends:
     """Climb with a backtracking line search, each climber with its own matrix.
 
@@ -48,6 +49,7 @@ def ascend(
         rounds: at most so many.
         curved: whether that unit is known to be the width of a mode, in all directions; else
             first steps are of one unit, however steep it is.
+        enough: a climber whose log p grows by no more than this in a round has arrived.
     """
     y, values = y.copy(), values.copy()
     n, dim = y.shape
@@ -72,7 +74,7 @@ def ascend(
         new_slope = slopes_of(new, new_values)
         change, turn = new - y[at], slope[at] - new_slope
         inverse[at] = _updated(inverse[at], change, turn, moved)
-        climbing[at] = moved & (new_values - values[at] > _ENOUGH)
+        climbing[at] = moved & (new_values - values[at] > enough)
         y[at], values[at], slope[at] = new, new_values, new_slope
     return Ends(y, values, slope, inverse)
 

@@ -14,47 +14,18 @@ a prior's precision and that of data, and m_j = B c(r) + (1 − B) d. Effects th
 describe, as of coordinates that are no effects, are left alone.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import least_squares
 
 from salmc.diagnostics.point_sets import Cloud, with_one
 from salmc.diagnostics.straightening.funnel import Funnel, turned
 from salmc.diagnostics.straightening.search import Units
+from salmc.diagnostics.straightening.spreads import STEEPEST, Spread, governed_spreads
 from salmc.straight import NEVER, Straight
-
-_MOSTLY = 0.95
-"""Of the points, that must curve downwards in an effect, and of its variation, that a fit must
-explain to need no further scale."""
-
-_VARIES = 0.15
-"""Standard deviation of log f_j below which an effect is as wide everywhere."""
-
-_EXPLAINED = 0.7
-"""Of the variation of log f_j, that a funnel must explain."""
-
-_MOST_SCALES, _LEAST_CORRELATION = 3, 0.2
-_NATURAL, _NEAR = np.array([0.5, 1.0, 2.0]), 0.08
-"""Powers that models are written with, and how near to one of them a fit must be to be it."""
-
-_BEYOND = 2.0
-"""A turn so far beyond what points come to is none."""
 
 _MOST_CENTRES, _WORTH, _FEW = 3, 0.1, 128
 _FEWEST_EACH = 3
-_STEEPEST = 12.0
 _SMALL = 0.05
-
-
-class _Spread(NamedTuple):
-    """log f of one effect: which coordinates govern it, their powers, and the turn."""
-
-    scales: list[int]
-    powers: np.ndarray
-    turn: float
-    explained: float
 
 
 def funnels_of_curvature(
@@ -76,10 +47,7 @@ def funnels_of_curvature(
     precisions = np.diagonal(joint, axis1=1, axis2=2)
     if len(units) < _FEWEST_EACH * units.shape[1]:
         return None
-    spreads = _spreads(units, precisions, cloud.width)
-    governing = {scale for spread in spreads.values() for scale in spread.scales}
-    # What governs others is no effect itself: of two that govern each other neither is.
-    spreads = {j: spread for j, spread in spreads.items() if j not in governing}
+    spreads = governed_spreads(units, precisions, cloud.width)
     for scale in _primary(spreads):
         members = [j for j, spread in spreads.items() if _first(spread, spreads) == scale]
         for centre in _centres(joint, members):
@@ -96,85 +64,12 @@ def funnels_of_curvature(
     return Straight.of([funnel.in_own_units(cloud) for funnel in found])
 
 
-def _spreads(units: Cloud, precisions: Cloud, width: np.ndarray) -> dict[int, _Spread]:
-    """The effects, and what governs the spread of each."""
-    ranks = np.argsort(np.argsort(units, axis=0), axis=0).astype(float)
-    ranks -= np.mean(ranks, axis=0)
-    ranks /= np.sqrt(np.sum(ranks**2, axis=0))
-    found = {}
-    for j in range(units.shape[1]):
-        curved = precisions[:, j] > 0.0
-        if np.mean(curved) < _MOSTLY:
-            continue
-        logs = 0.5 * np.log(precisions[curved, j])
-        if np.std(logs) < _VARIES:
-            continue
-        spread = _fitted(units[curved], ranks[curved], logs, j, width)
-        if spread is not None:
-            found[j] = spread
-    return found
-
-
-def _fitted(
-    units: Cloud, ranks: Cloud, logs: np.ndarray, j: int, width: np.ndarray
-) -> _Spread | None:
-    """log f_j by one scale after the other; None where others than scales govern it."""
-    scales: list[int] = []
-    left, best = logs - np.mean(logs), None
-    for _ in range(_MOST_SCALES):
-        order = np.argsort(np.argsort(left)).astype(float)
-        order -= np.mean(order)
-        shown = np.abs(order @ ranks) / (np.linalg.norm(order) + 1e-300)
-        shown[scales] = 0.0
-        scale = int(np.argmax(shown))
-        if shown[scale] < _LEAST_CORRELATION or scale == j:
-            break
-        scales = [*scales, scale]
-        best, left = _described(units, logs, scales, width)
-        if best.explained > _MOSTLY:
-            break
-    return best if best is not None and best.explained > _EXPLAINED else None
-
-
-def _described(
-    units: Cloud, logs: np.ndarray, scales: list[int], width: np.ndarray
-) -> tuple[_Spread, np.ndarray]:
-    """The form of the module's docstring with given scales, and what it leaves."""
-    given = units[:, scales]
-
-    def form(parameters: np.ndarray) -> np.ndarray:
-        base, data, *powers = parameters
-        return 0.5 * np.logaddexp(2.0 * (base - given @ np.array(powers)), 2.0 * data)
-
-    centred = given - np.mean(given, axis=0)
-    flat = np.linalg.lstsq(centred, np.mean(logs) - logs, rcond=None)[0]
-    best = None
-    for steeper, low in ((1.0, -6.0), (2.0, 0.0)):
-        start = [np.mean(logs), np.quantile(logs, 0.05) + low, *(steeper * flat)]
-        tried = least_squares(lambda p: form(p) - logs, np.clip(start, -1e3, 1e3), loss="soft_l1")
-        if best is None or tried.cost < best.cost:
-            best = tried
-    assert best is not None
-    base, data, *fitted = best.x
-    powers = np.clip(np.array(fitted), -_STEEPEST, _STEEPEST)
-    own = np.abs(powers) / width[scales]
-    nearest = _NATURAL[np.argmin(np.abs(np.log(own[:, None] / _NATURAL + 1e-300)), axis=1)]
-    near = np.abs(own / nearest - 1.0) < _NEAR
-    powers = np.where(near, np.sign(powers) * nearest * width[scales], powers)
-    turn = float(base - data)
-    if turn > np.max(given @ powers) + _BEYOND:
-        turn = NEVER
-    left = logs - form(best.x)
-    explained = 1.0 - float(np.var(left) / np.var(logs))
-    return _Spread(scales, powers, turn, explained), left
-
-
-def _primary(spreads: dict[int, _Spread]) -> list[int]:
+def _primary(spreads: dict[int, Spread]) -> list[int]:
     """Scales that effects are sorted by."""
     return sorted({_first(spread, spreads) for spread in spreads.values()})
 
 
-def _first(spread: _Spread, spreads: dict[int, _Spread]) -> int:
+def _first(spread: Spread, spreads: dict[int, Spread]) -> int:
     """Of the scales of an effect, the one that governs most effects."""
     counts = [sum(scale in one.scales for one in spreads.values()) for scale in spread.scales]
     return spread.scales[int(np.argmax(counts))]
@@ -223,7 +118,7 @@ def _funnel(
     precisions: Cloud,
     scale: int,
     members: list[int],
-    spreads: dict[int, _Spread],
+    spreads: dict[int, Spread],
     free: np.ndarray,
     cloud: Units,
 ) -> Funnel:
@@ -275,7 +170,7 @@ def _centre(
 
     Deviations count in units of f, so that the neck, where they would be many, counts most.
     """
-    root = np.exp(-np.clip(growth - np.median(growth), -_STEEPEST, _STEEPEST))
+    root = np.exp(-np.clip(growth - np.median(growth), -STEEPEST, STEEPEST))
     inner, left = kept[:, None] * with_one(free), root * (1.0 - kept)
     anchored = turn != NEVER and float(left @ left) > 0.0
 

@@ -6,6 +6,7 @@ lock           one writer for a folder
 archive        arrays and texts in one file, their sizes checked before memory is taken
 kernel_file    a kernel's structure and weights
 coordinates    a kernel's coordinates: whitened, without bounds, straight
+symmetry_arrays  symmetries that chains make use of
 saved          a whole sampler: `save` and `load`
 store          draws, as Zarr or one file
 zarr_arrays    arrays of a Zarr store

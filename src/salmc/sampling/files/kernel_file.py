@@ -33,7 +33,7 @@ from salmc.sampling.files.folder import now, versions
 Tree = TypeVar("Tree")
 
 FORMAT = "salmc-kernel"
-FORMAT_VERSION, _FIRST_VERSION = 4, 1
+FORMAT_VERSION, _FIRST_VERSION = 5, 1
 """What is read; and what is written of kernels that the first version can read as well."""
 
 _HEADER = "header.json"

@@ -18,14 +18,20 @@ from salmc.sampling.files.coordinates import (
     whitening_of,
 )
 from salmc.sampling.files.kernel_file import FORMAT_VERSION, read_kernel, write_kernel
+from salmc.sampling.files.symmetry_arrays import (
+    arrays_of_symmetries,
+    read_symmetries,
+    symmetries_of,
+)
 from salmc.sampling.replicas import Ladder
 from salmc.sampling.sampler import Sampler
+from salmc.sampling.symmetries import Symmetries
 from salmc.sampling.trajectories import Trajectory
 from salmc.target import AbstractTarget
 
 _FINGERPRINT_POINTS = 16
-_WITHOUT_LADDERS = 3
-"""The last format without replicas."""
+_WITHOUT_LADDERS, _WITHOUT_SYMMETRIES = 3, 4
+"""The last formats without replicas, and without moves to images."""
 
 _LADDER = ("betas", "step_sizes", "factors", "starts")
 _POOL_VALUES = "pool_log_density"
@@ -45,12 +51,15 @@ def save_sampler(sampler: Sampler, path: str | Path) -> Path:
     if sampler.trajectory is not None:
         step, length = sampler.trajectory.step_size, sampler.trajectory.length
         more["trajectory"] = {"step_size": float(step), "length": int(length)}
+    symmetries = symmetries_of(sampler)
+    arrays |= arrays_of_symmetries(symmetries)
     if sampler.ladder is not None:
         arrays |= {f"ladder/{name}": getattr(sampler.ladder, name) for name in _LADDER}
         more["trajectory"] = {"length": int(sampler.ladder.length)}
     if "trajectory" in more or any(name.startswith("straight/") for name in coordinates):
         # An older version would draw in other coordinates, or walk: it must refuse.
-        more["format_version"] = FORMAT_VERSION if sampler.ladder is not None else _WITHOUT_LADDERS
+        plain = _WITHOUT_LADDERS if sampler.ladder is None else _WITHOUT_SYMMETRIES
+        more["format_version"] = plain if symmetries is None else FORMAT_VERSION
     return write_trained(path, sampler, {**arrays, **coordinates, "pool": pool}, target, more)
 
 
@@ -124,6 +133,7 @@ def _sampler(
     pool, values = numbers(arrays["pool"], None, dim), arrays.get(_POOL_VALUES)
     require(pool.dtype.kind == "f", "pool")
     require(isinstance(header["method"], str), "method")
+    symmetries = read_symmetries(arrays, dim)
     return Sampler(
         kernel=kernel,
         target=None,
@@ -132,21 +142,26 @@ def _sampler(
         method=header["method"],
         pool_log_density=None if values is None else numbers(values, len(pool)),
         local=whole(header.get("local", 0), _MOST_LOCAL_STEPS),
-        trajectory=_trajectory(header.get("trajectory")),
-        ladder=_ladder(header, arrays, dim),
+        trajectory=_trajectory(header.get("trajectory"), symmetries),
+        ladder=_ladder(header, arrays, dim, symmetries),
         **training_of(header, arrays),
     )
 
 
-def _trajectory(described: Any) -> Trajectory | None:
+def _trajectory(described: Any, symmetries: Symmetries | None) -> Trajectory | None:
     if described is None or "step_size" not in described:
         return None
     size = real(described["step_size"])
     require(0.0 < size < np.inf, "step size")
-    return Trajectory.of(size, whole(described["length"], _MOST_GRADIENTS))
+    return Trajectory.of(size, whole(described["length"], _MOST_GRADIENTS), symmetries)
 
 
-def _ladder(header: dict[str, Any], arrays: dict[str, np.ndarray], dim: int) -> Ladder | None:
+def _ladder(
+    header: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    dim: int,
+    symmetries: Symmetries | None = None,
+) -> Ladder | None:
     if "ladder/betas" not in arrays:
         return None
     betas = numbers(arrays["ladder/betas"], None)
@@ -164,7 +179,7 @@ def _ladder(header: dict[str, Any], arrays: dict[str, np.ndarray], dim: int) -> 
     require(bool(np.all(parts[1] >= 0.0)), "step sizes")
     length = whole(header["trajectory"]["length"], _MOST_GRADIENTS)
     *moves, starts = (jnp.asarray(part) for part in parts)
-    return Ladder(moves[0], moves[1], moves[2], jnp.asarray(length), starts)
+    return Ladder(moves[0], moves[1], moves[2], jnp.asarray(length), starts, symmetries)
 
 
 def _described(target: AbstractTarget | None, pool: np.ndarray) -> dict[str, Any]:

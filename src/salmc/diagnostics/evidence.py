@@ -22,6 +22,7 @@ from salmc.diagnostics.coverage import missed_share
 from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.invariance import InvarianceTest
 from salmc.diagnostics.mmd import median_bandwidth, mmd_floor, mmd_squared
+from salmc.diagnostics.odd_chain import OddChain, odd_chain
 from salmc.diagnostics.point_sets import StatisticWithFloor, safe_scale, subset
 from salmc.diagnostics.spoken import Spoken
 from salmc.diagnostics.table_lines import (
@@ -86,6 +87,8 @@ class Evidence:
     repeated: float = 0.0
     """Share of the draws that are copies of others."""
     arrival: Arrival | None = None
+    odd_chain: OddChain | None = None
+    """The chain that is the least like the others."""
     distinct_particles: int | None = None
     """Particles that differ by more than 1e-3 of the spread; None for chains."""
 
@@ -162,7 +165,8 @@ def measure(draws: Any, seed: int = 0, hunt: bool = True) -> Evidence:
             None if smallest_bulk is None else ess_per_second(smallest_bulk, draws.seconds)
         ),
         repeated=0.0 if particles else repeated_share(np.asarray(draws.chains())),
-        arrival=None if particles else arrival(np.asarray(draws.chains(), np.float64)),
+        arrival=None if particles else arrival(chains),
+        odd_chain=None if particles else odd_chain(chains, log_density),
         distinct_particles=distinct_points(sample) if particles and len(sample) > 1 else None,
         **_acceptance(draws, log_density, particles),
         **inner_figures,

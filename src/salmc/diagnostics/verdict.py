@@ -135,6 +135,8 @@ def _mixing(evidence: Evidence) -> list[str]:
             f"Chains disagree: R-hat is {min(rhat, 100.0):.2f}, above {RHAT_LIMIT}. They did not "
             "mix, or sit in different modes. Run longer, or use a method that moves between modes."
         )
+    elif evidence.odd_chain is not None:
+        sentences += evidence.odd_chain.sentences()
     if ess < LEAST_ESS:
         sentences.append(
             f"Too few effective draws: the smallest ESS is {ess:.0f}, below {LEAST_ESS}. "

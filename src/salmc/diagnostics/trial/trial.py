@@ -10,6 +10,7 @@ import numpy as np
 
 from salmc.diagnostics.hunt import Hunt, hunt
 from salmc.diagnostics.point_sets import Cloud, Numbers
+from salmc.diagnostics.trial.balance import balance_tests
 from salmc.diagnostics.trial.brinks import Brink, brinks
 from salmc.diagnostics.trial.exchanges import Exchange, exchanges
 from salmc.diagnostics.trial.frame import Frame, spaced
@@ -50,6 +51,7 @@ class Trial:
         orbits, orbit_p_value: tests among copies, and the smallest p-value corrected for all.
         brinks, brink_p_value: the same of both ends of each coordinate.
         stein: tests by scores; None without a gradient, and where the support has edges.
+        balance: what stands for them, by values alone, where there is no such test.
         rough: whether scores say nothing, as log p jumps, or its gradient is not its own.
         made_up: whether single precision tells other things of places far from the draws than
             double precision, which has judged them.
@@ -67,6 +69,7 @@ class Trial:
     brinks: tuple[Brink, ...] = ()
     brink_p_value: float = 1.0
     stein: SteinTests | None = None
+    balance: SteinTests | None = None
     rough: bool = False
     made_up: bool = False
     hunt: Hunt | None = None
@@ -197,6 +200,7 @@ def _asked(
         brinks=tuple(told.brinks),
         brink_p_value=_corrected(told.brinks),
         stein=None if rough else stein,
+        balance=told.balance,
         rough=rough,
         made_up=made_up,
     )
@@ -226,6 +230,8 @@ class _ByValues(NamedTuple):
     again: list[OrbitTest]
     """Of what was most surprising among them, by other draws."""
     brinks: list[Brink]
+    balance: SteinTests | None
+    """Of finite moves, where there are no scores."""
 
     @property
     def orbit_p_value(self) -> float:
@@ -236,7 +242,8 @@ class _ByValues(NamedTuple):
     @property
     def is_surprising(self) -> bool:
         """Whether any of them speaks against the draws."""
-        return min(self.orbit_p_value, _corrected(self.brinks)) < SURPRISING
+        told = 1.0 if self.balance is None else self.balance.p_value
+        return min(self.orbit_p_value, _corrected(self.brinks), told) < SURPRISING
 
 
 def _by_values(
@@ -251,7 +258,8 @@ def _by_values(
     ends = [*brinks(density, points, frame, names, seed), *straight.ends]
     first = [*orbit_tests(density, points, frame, names, seed, alone), *straight.stretches]
     again = asked_again(density, points, frame, names, first, seed) if alone else []
-    return _ByValues(first, again, ends)
+    balance = balance_tests(density, points, seed) if alone else None
+    return _ByValues(first, again, ends, balance)
 
 
 def _corrected(tests: Sequence[OrbitTest | Brink | Exchange]) -> float:

@@ -1,0 +1,191 @@
+"""Balance: what Stein's identity is where only values of log p are known, exact for finite moves.
+
+Barker's chain that goes from x to x ± h d, each by half a chance and a share a± of the time,
+
+    a± = p(x ± h d) / (p(x) + p(x ± h d)),
+
+leaves p as it is, whatever p, step and direction are. So for every function f
+
+    E_p[a₊ (f(x + h d) − f(x)) + a₋ (f(x − h d) − f(x))] = 0,
+
+with edges, jumps, and without a gradient. As a± = ½ + Δ±/4 + … with the difference Δ of log p, this
+times 2/h² is the Langevin Stein operator s f′ + f″ for small h; g = 2 (a₊ − a₋)/h stands for the
+score s, and never exceeds 2/h where scores have no variance. Moves go along the axes of the draws'
+own frame, in which all functions are: f = y is a shift, y² spread, y_i y_j correlation, ln cosh
+and tanh shape, and log p itself how high the draws are. From two values for each draw and axis
+come all of them, and also functions of directions v in which draws are off by most, which the first
+draws choose and later ones are tested in (`learned_functions`).
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from salmc.diagnostics.point_sets import Cloud, Numbers
+from salmc.diagnostics.trial.frame import Frame
+from salmc.diagnostics.trial.host import HostDensity
+from salmc.diagnostics.trial.stein import SteinTests, worst_of
+
+_STEPS = {0.7: 400_000, 0.15: 150_000}
+"""Lengths of moves, in widths, and evaluations for them; the smaller where p is narrower than its
+draws tell, as on bent ridges."""
+
+_FEWEST = 200
+"""Draws below which no function has an error to speak of."""
+
+_MOST_AXES, _ALL_PAIRS = 100, 40
+
+_MANY = 0.5
+"""Coordinates over √n, from which on the frame comes from one half of the draws alone."""
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+_HELD = 4.0
+_ROUNDING, _NOT_FAR = 0.02, 0.99
+"""Of a step, that numbers may round away, and at how large a share of the draws."""
+
+_FIRST, _BLOCKS, _FOR_EACH = 0.3, 4, 10
+"""Share of the draws that choose directions first, tested parts, and draws for each coordinate."""
+
+
+def balance_tests(density: HostDensity, points: Cloud, seed: int = 0) -> SteinTests | None:
+    """The most surprising function, its p-value for all of them; None where too few can be asked.
+
+    Args:
+        density: in the same coordinates as the points.
+        points: (n, dim), nearly independent, in random order.
+        seed: of the axes that are chosen where there are many.
+    """
+    dim = points.shape[1]
+    # A frame of the same draws follows what is chance in them, by dim/n in each coordinate.
+    first = len(points) // 2 if dim > _MANY * np.sqrt(len(points)) else 0
+    frame, tested = Frame.of(points[:first] if first else points), points[first:]
+    axes = np.sort(np.random.default_rng(seed).permutation(dim)[:_MOST_AXES])
+    rounding = _rounding(density, points, frame)
+    moves = []
+    for step, evaluations in _STEPS.items():
+        some = tested[: density.share_of(evaluations) // (2 * len(axes))]
+        if len(some) >= _FEWEST and rounding < _ROUNDING * step:
+            moves.append(_moves(density, some, frame, axes, step))
+    found = []
+    # Half of the level for each: what draws choose is a few looks, all that is fixed hundreds.
+    for kind in (_fixed, _learned):
+        parts = [kind(of_step) for of_step in moves]
+        looks = sum(values.shape[1] for part in parts for values in part.values())
+        for part in filter(None, parts):
+            worst = worst_of(part, len(axes))
+            found.append(worst._replace(p_value=min(1.0, 2.0 * looks * worst.p_value)))
+    if not found:
+        return None
+    worst, tests = min(found, key=lambda test: test.p_value), sum(test.tested for test in found)
+    at = worst.coordinate
+    return worst._replace(tested=tests, coordinate=int(axes[at]) if at >= 0 else -1)
+
+
+class _Moves(NamedTuple):
+    """Shares of moves up and down along each axis, (draw, axis), and the draws in their frame."""
+
+    step: float
+    y: Cloud
+    up: Cloud
+    down: Cloud
+    gained: Numbers
+    """Of log p, by all moves of a draw together."""
+
+    @property
+    def slope(self) -> Cloud:
+        """What stands for the score."""
+        return 2.0 * (self.up - self.down) / self.step
+
+    def part(self, rows: slice) -> "_Moves":
+        """Of some draws."""
+        return _Moves(self.step, *(values[rows] for values in self[1:]))
+
+    def of_each(self, function: Function) -> Cloud:
+        """What moves along an axis make of a function of the coordinate along it."""
+        here = function(self.y)
+        gains = self.up * (function(self.y + self.step) - here)
+        gains += self.down * (function(self.y - self.step) - here)
+        return gains * 2.0 / self.step**2
+
+    def of_sum(self, function: Function, direction: Numbers) -> Numbers:
+        """What all moves together make of a function of direction · y."""
+        along, away = (self.y @ direction)[:, None], self.step * direction
+        here = function(along)
+        gains = self.up * (function(along + away) - here)
+        gains += self.down * (function(along - away) - here)
+        return np.sum(gains, axis=1) * 2.0 / self.step**2
+
+
+def _moves(
+    density: HostDensity,
+    points: Cloud,
+    frame: Frame,
+    axes: np.ndarray,
+    step: float,
+) -> _Moves:
+    values = density.values(points)
+    points, values = points[np.isfinite(values)], values[np.isfinite(values)]
+    up, down = np.empty((2, len(points), len(axes)))
+    gained = np.zeros(len(points))
+    for column, axis in enumerate(axes.tolist()):
+        way = step * frame.directions(np.eye(frame.dim)[axis : axis + 1])
+        gains = density.values(np.concatenate([points + way, points - way])).reshape(2, -1) - values
+        shares = special.expit(gains)
+        up[:, column], down[:, column] = shares
+        # No move goes where there is no density.
+        gained += np.sum(shares * np.where(gains > -np.inf, gains, 0.0), axis=0)
+    return _Moves(step, frame.inward(points)[:, axes], up, down, gained * 2.0 / step**2)
+
+
+def _fixed(moves: _Moves) -> dict[str, Cloud]:
+    spread = moves.y * moves.slope + moves.up + moves.down
+    parts = {
+        "shift": moves.slope,
+        "spread": spread,
+        "shape": moves.of_each(_log_cosh),
+        "lopsidedness": moves.of_each(np.tanh),
+        "overall spread": np.sum(spread, axis=1, keepdims=True),
+        "height": moves.gained[:, None],
+    }
+    dim = moves.y.shape[1]
+    if 1 < dim <= _ALL_PAIRS:
+        rows, columns = np.where(~np.eye(dim, dtype=bool))
+        held = np.clip(moves.y, -_HELD, _HELD)
+        parts["correlation"] = held[:, rows] * moves.slope[:, columns]
+    return parts
+
+
+def _learned(moves: _Moves) -> dict[str, Cloud]:
+    """Functions of directions that the draws before have chosen."""
+    n, dim = moves.y.shape
+    first = int(_FIRST * n)
+    if dim < 2 or first < _FOR_EACH * dim:
+        return {}
+    held, slope = np.clip(moves.y, -_HELD, _HELD), moves.slope
+    found: dict[str, list[Numbers]] = {"spread": [], "wide spread": [], "shift": []}
+    edges = np.linspace(first, n, _BLOCKS + 1).astype(int)
+    for start, end in itertools.pairwise(edges.tolist()):
+        product = held[:start].T @ slope[:start] / start
+        directions = np.linalg.eigh(-0.5 * (product + product.T))[1]
+        shift = np.mean(slope[:start], axis=0)
+        tested = moves.part(slice(start, end))
+        found["spread"].append(tested.of_sum(_log_cosh, directions[:, 0]))
+        found["wide spread"].append(tested.of_sum(_log_cosh, directions[:, -1]))
+        found["shift"].append(slope[start:end] @ (shift / max(np.linalg.norm(shift), 1e-300)))
+    return {name: np.concatenate(values)[:, None] for name, values in found.items()}
+
+
+def _log_cosh(t: np.ndarray) -> np.ndarray:
+    """4 ln cosh(t/2): as t² where most draws are, and as |t| beyond."""
+    return 4.0 * (np.logaddexp(0.5 * t, -0.5 * t) - np.log(2.0))
+
+
+def _rounding(density: HostDensity, points: Cloud, frame: Frame) -> float:
+    """Of the places of copies, in the width of the thinnest coordinate."""
+    # Few draws are so far out in heavy tails that their steps are lost.
+    size = np.quantile(np.abs(points), _NOT_FAR, axis=0).astype(density.precision)
+    return float(np.max(np.spacing(size) / frame.conditional))

@@ -123,7 +123,7 @@ def _mixing(evidence: Evidence) -> list[str]:
             "A coordinate never moved in any chain, or in some: the sampler is stuck. "
             "Use another step size or method."
         ]
-    sentences = [] if evidence.arrival is None else evidence.arrival.sentences()
+    sentences = evidence.of_chains
     if evidence.repeated > REPEATED_SHARE:
         sentences.append(
             f"{evidence.repeated:.0%} of the draws are copies of others: chains or draws were "

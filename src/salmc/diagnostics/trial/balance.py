@@ -14,7 +14,9 @@ score s, and never exceeds 2/h where scores have no variance. Moves go along the
 own frame, in which all functions are: f = y is a shift, y² spread, y_i y_j correlation, ln cosh
 and tanh shape, and log p itself how high the draws are. From two values for each draw and axis
 come all of them, and also functions of directions v in which draws are off by most, which the first
-draws choose and later ones are tested in (`learned_functions`).
+draws choose and later ones are tested in (`learned_functions`). Other moves stretch one coordinate,
+y to e^±k y, with p times the volume e^±k in place of p: f = ln |y| sees tails that a shift does
+not reach.
 """
 
 import itertools
@@ -22,42 +24,57 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from salmc.diagnostics.point_sets import Cloud, Numbers
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.host import HostDensity
-from salmc.diagnostics.trial.stein import SteinTests, worst_of
+from salmc.diagnostics.trial.stein import SteinTests
 
-_STEPS = {0.7: 400_000, 0.15: 150_000}
+_STEPS = {0.7: 800_000, 0.15: 150_000}
 """Lengths of moves, in widths, and evaluations for them; the smaller where p is narrower than its
 draws tell, as on bent ridges."""
 
 _FEWEST = 200
 """Draws below which no function has an error to speak of."""
 
-_MOST_AXES, _ALL_PAIRS = 100, 40
+_MOST_AXES, _ALL_PAIRS, _ENTRIES = 100, 40, 10_000_000
+"""Axes; axes up to which all pairs are tested; and pairs times draws."""
+
+_TAIL, _GROWTH, _STRETCHED = 2.0, 1.0, 300_000
+"""Widths from which on a function is of tails alone; k of a stretch; and evaluations for them."""
 
 _MANY = 0.5
 """Coordinates over √n, from which on the frame comes from one half of the draws alone."""
 
 Function = Callable[[np.ndarray], np.ndarray]
+Inside = Callable[[Cloud], np.ndarray]
 
 _HELD = 4.0
 _ROUNDING, _NOT_FAR = 0.02, 0.99
 """Of a step, that numbers may round away, and at how large a share of the draws."""
 
+_LARGEST_SHARE, _FEW_DECIDE = 0.03, 60.0
+"""Of a sum of squares that one draw may have; where there are few draws, this over their number."""
+
+_MOST_SKEW = 0.2
+"""Of a mean, that one term of an expansion can mend."""
+
 _FIRST, _BLOCKS, _FOR_EACH = 0.3, 4, 10
 """Share of the draws that choose directions first, tested parts, and draws for each coordinate."""
 
 
-def balance_tests(density: HostDensity, points: Cloud, seed: int = 0) -> SteinTests | None:
+def balance_tests(
+    density: HostDensity, points: Cloud, seed: int = 0, inside: Inside | None = None
+) -> SteinTests | None:
     """The most surprising function, its p-value for all of them; None where too few can be asked.
 
     Args:
         density: in the same coordinates as the points.
         points: (n, dim), nearly independent, in random order.
         seed: of the axes that are chosen where there are many.
+        inside: which places belong to a part of space, if all points are from there and are to be
+            held against the density in that part.
     """
     dim = points.shape[1]
     # A frame of the same draws follows what is chance in them, by dim/n in each coordinate.
@@ -69,14 +86,18 @@ def balance_tests(density: HostDensity, points: Cloud, seed: int = 0) -> SteinTe
     for step, evaluations in _STEPS.items():
         some = tested[: density.share_of(evaluations) // (2 * len(axes))]
         if len(some) >= _FEWEST and rounding < _ROUNDING * step:
-            moves.append(_moves(density, some, frame, axes, step))
+            moves.append(_moves(density, some, frame, axes, step, inside))
+    some = tested[: density.share_of(_STRETCHED) // (2 * len(axes))]
+    stretched = []
+    if len(some) >= _FEWEST and rounding < _ROUNDING:
+        stretched = [_stretched(density, some, frame, axes, inside)]
+    fixed = [*map(_fixed, moves), *stretched]
     found = []
     # Half of the level for each: what draws choose is a few looks, all that is fixed hundreds.
-    for kind in (_fixed, _learned):
-        parts = [kind(of_step) for of_step in moves]
+    for parts in (fixed, [*map(_learned, moves)]):
         looks = sum(values.shape[1] for part in parts for values in part.values())
         for part in filter(None, parts):
-            worst = worst_of(part, len(axes))
+            worst = _worst(part, len(axes))
             found.append(worst._replace(p_value=min(1.0, 2.0 * looks * worst.p_value)))
     if not found:
         return None
@@ -126,6 +147,7 @@ def _moves(
     frame: Frame,
     axes: np.ndarray,
     step: float,
+    inside: Inside | None,
 ) -> _Moves:
     values = density.values(points)
     points, values = points[np.isfinite(values)], values[np.isfinite(values)]
@@ -133,7 +155,8 @@ def _moves(
     gained = np.zeros(len(points))
     for column, axis in enumerate(axes.tolist()):
         way = step * frame.directions(np.eye(frame.dim)[axis : axis + 1])
-        gains = density.values(np.concatenate([points + way, points - way])).reshape(2, -1) - values
+        places = np.concatenate([points + way, points - way])
+        gains = _values(density, places, inside).reshape(2, -1) - values
         shares = special.expit(gains)
         up[:, column], down[:, column] = shares
         # No move goes where there is no density.
@@ -154,8 +177,9 @@ def _fixed(moves: _Moves) -> dict[str, Cloud]:
     dim = moves.y.shape[1]
     if 1 < dim <= _ALL_PAIRS:
         rows, columns = np.where(~np.eye(dim, dtype=bool))
-        held = np.clip(moves.y, -_HELD, _HELD)
-        parts["correlation"] = held[:, rows] * moves.slope[:, columns]
+        some = moves.part(slice(_ENTRIES // len(rows)))
+        held = np.clip(some.y, -_HELD, _HELD)
+        parts["correlation"] = held[:, rows] * some.slope[:, columns]
     return parts
 
 
@@ -182,6 +206,63 @@ def _learned(moves: _Moves) -> dict[str, Cloud]:
 def _log_cosh(t: np.ndarray) -> np.ndarray:
     """4 ln cosh(t/2): as t² where most draws are, and as |t| beyond."""
     return 4.0 * (np.logaddexp(0.5 * t, -0.5 * t) - np.log(2.0))
+
+
+def _worst(parts: dict[str, Cloud], dim: int) -> SteinTests:
+    """The most surprising column of all, its p-value not yet corrected for their number."""
+    worst, tested = SteinTests(1.0, "shift", -1, 0.0, 0), 0
+    for name, values in parts.items():
+        sizes = _sizes(values)
+        tested += int(np.sum(sizes != 0.0))
+        at = int(np.argmax(np.abs(sizes)))
+        p_value = 2.0 * float(stats.t.sf(abs(sizes[at]), len(values) - 1))
+        if p_value < worst.p_value:
+            coordinate = at if values.shape[1] == dim else -1
+            worst = SteinTests(p_value, name, coordinate, float(sizes[at]), 0)
+    return worst._replace(tested=tested)
+
+
+def _sizes(values: Cloud) -> Numbers:
+    """Means over their errors, as normal as their skewness lets them be (Hall 1992); 0 where a few
+    draws decide."""
+    count, mean = len(values), np.mean(values, axis=0)
+    away = values - mean
+    squares = away**2
+    total = np.sum(squares, axis=0)
+    most = max(_LARGEST_SHARE, _FEW_DECIDE / count)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        usable = (total > 0.0) & (np.max(squares, axis=0) <= most * total)
+        sd = np.sqrt(total / (count - 1))
+        skew, size = np.mean(away**3, axis=0) / sd**3, mean / sd
+        cubic = size + skew * size**2 / 3.0 + skew**2 * size**3 / 27.0 + skew / (6.0 * count)
+    usable &= np.abs(skew) <= _MOST_SKEW * np.sqrt(count)
+    return np.where(usable, np.sqrt(count) * cubic, 0.0)
+
+
+def _stretched(
+    density: HostDensity, points: Cloud, frame: Frame, axes: np.ndarray, inside: Inside | None
+) -> dict[str, Cloud]:
+    """Moves that stretch and shrink one coordinate each: y to e^±k y, and how far out it is."""
+    values = density.values(points)
+    points, values = points[np.isfinite(values)], values[np.isfinite(values)]
+    y = frame.inward(points)[:, axes]
+    spread, tails = np.zeros(y.shape), np.zeros(y.shape)
+    outermost = np.log(np.maximum(np.abs(y), _TAIL))
+    for column, axis in enumerate(axes.tolist()):
+        way = frame.directions(np.eye(frame.dim)[axis : axis + 1])
+        for power in (_GROWTH, -_GROWTH):
+            places = points + y[:, column : column + 1] * np.expm1(power) * way
+            there = _values(density, places, inside)
+            share = special.expit(there - values + power)
+            spread[:, column] += share * power
+            moved = np.abs(y[:, column]) * np.exp(power)
+            tails[:, column] += share * (np.log(np.maximum(moved, _TAIL)) - outermost[:, column])
+    return {"distance": spread, "outer spread": tails}
+
+
+def _values(density: HostDensity, places: Cloud, inside: Inside | None) -> Numbers:
+    values = density.values(places)
+    return values if inside is None else np.where(inside(places), values, -np.inf)
 
 
 def _rounding(density: HostDensity, points: Cloud, frame: Frame) -> float:

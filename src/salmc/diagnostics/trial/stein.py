@@ -80,7 +80,7 @@ def stein_tests(points: Cloud, scores: Cloud, frame: Frame) -> SteinTests:
         rows, columns = np.where(~np.eye(dim, dtype=bool))
         parts["correlation"] = y[:, rows] * s[:, columns]
     chosen = learned_values(points, scores)
-    fixed, learned = worst_of(parts, dim), worst_of(chosen, dim)
+    fixed, learned = _worst(parts, dim), _worst(chosen, dim)
     size, tested = witness_size(*alike), fixed.tested + learned.tested
     if size is not None:
         tested += 1
@@ -100,7 +100,7 @@ def _in_frame(points: Cloud, scores: Cloud, frame: Frame) -> tuple[Cloud, Cloud]
     return frame.inward(points), (scores * frame.scale) @ frame.factor
 
 
-def worst_of(parts: dict[str, Cloud], dim: int) -> SteinTests:
+def _worst(parts: dict[str, Cloud], dim: int) -> SteinTests:
     """The most surprising column of all, its p-value not yet corrected for their number."""
     worst, tested = SteinTests(1.0, "shift", -1, 0.0, 0), 0
     for name, values in parts.items():

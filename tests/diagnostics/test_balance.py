@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from test_trial import NumpyDensity, cauchy, cauchy_draws, normal
 
+from salmc.diagnostics.hunt.masses import Region
 from salmc.diagnostics.trial.balance import balance_tests
+from salmc.diagnostics.trial.cells import in_each_mode
 from salmc.diagnostics.trial.frame import Frame
 from salmc.diagnostics.trial.trial import put_on_trial
 from salmc.target import Target
@@ -73,7 +75,7 @@ def correlated(x):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (narrow, ("spread", "shape")),
+        (narrow, ("spread", "shape", "width")),
         (lambda x: x + 0.15 * np.eye(6)[2], ("shift",)),
         (correlated, ("correlation",)),
         (lambda x: 1.04 * x, ("height", "overall spread")),
@@ -93,6 +95,62 @@ def test_one_direction_of_thirty_is_seen():
     axis = np.full(30, 30**-0.5)
     points -= 0.15 * (points @ axis)[:, None] * axis
     assert asked(normal, points).p_value < 1e-6
+
+
+def mixed(x):
+    """Widths 1 and 5 in each coordinate, nine of ten draws in the narrow one."""
+    return np.sum(
+        np.logaddexp(np.log(0.9) - 0.5 * x**2, np.log(0.02) - 0.02 * x**2),
+        axis=1,
+    )
+
+
+def mixed_draws(generator, shares, count=6000):
+    wide = generator.random((count, len(shares))) < shares
+    return generator.normal(size=(count, len(shares))) * np.where(wide, 5.0, 1.0)
+
+
+def test_tails_of_one_coordinate_are_seen_by_stretches():
+    right = np.full(6, 0.1)
+    test = asked(mixed, mixed_draws(np.random.default_rng(10), right))
+    assert test.p_value > 1e-3
+    test = asked(mixed, mixed_draws(np.random.default_rng(11), [0.05, *right[1:]]))
+    assert test.p_value < 1e-4
+    assert test.function == "outer spread"
+
+
+CENTRES = np.array([[0.0] * 4, [8.0, 0, 0, 0], [0, -9.0, 0, 0]])
+
+
+def three_modes(x):
+    heights = [
+        np.log(share) - 0.5 * np.sum((x - centre) ** 2, axis=1)
+        for share, centre in zip([0.6, 0.3, 0.1], CENTRES, strict=True)
+    ]
+    return np.logaddexp.reduce(heights)
+
+
+def three_draws(generator, width):
+    mode = generator.choice(3, 6000, p=[0.6, 0.3, 0.1])
+    widths = np.array([1.0, 1.0, width])[mode]
+    return CENTRES[mode] + widths[:, None] * generator.normal(size=(6000, 4))
+
+
+def test_a_light_mode_that_is_too_narrow_is_seen_by_itself():
+    regions = [Region(centre, np.eye(4), 0.0, 0.1) for centre in CENTRES]
+    density = NumpyDensity(three_modes, 4)
+    density._effort = 1.0
+    p_values = [
+        in_each_mode(density, three_draws(np.random.default_rng([seed, 12]), 1.0), regions).p_value
+        for seed in range(10)
+    ]
+    assert min(p_values) > 1e-3
+    narrow_points = three_draws(np.random.default_rng(13), 0.86)
+    assert asked(three_modes, narrow_points).p_value > 1e-3
+    test = in_each_mode(density, narrow_points, regions)
+    assert test.p_value < 1e-6
+    assert "in one mode" in test.function
+    assert in_each_mode(density, narrow_points, regions[:1]) is None
 
 
 def test_few_draws_and_coarse_numbers_are_not_asked():

@@ -257,7 +257,7 @@ def _stretched(
             spread[:, column] += share * power
             moved = np.abs(y[:, column]) * np.exp(power)
             tails[:, column] += share * (np.log(np.maximum(moved, _TAIL)) - outermost[:, column])
-    return {"distance": spread, "outer spread": tails}
+    return {"width": spread, "outer spread": tails}
 
 
 def _values(density: HostDensity, places: Cloud, inside: Inside | None) -> Numbers:

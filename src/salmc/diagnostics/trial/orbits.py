@@ -43,7 +43,10 @@ from salmc.diagnostics.trial.funnels import funnels
 from salmc.diagnostics.trial.host import LITTLE, HostDensity
 from salmc.diagnostics.trial.symmetries import symmetries
 
-_LEVELS = np.array([1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999])
+_LOW = np.array([1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3])
+_LEVELS = np.concatenate([_LOW, [0.5], 1.0 - _LOW[::-1]])
+"""Up to where one draw in a hundred thousand is: a few outliers are there, and nothing else."""
+
 _LINE_STEP, _LONG_STEP = 0.6, 5.0
 """Steps of short and long lines, in the width of the draws along them."""
 

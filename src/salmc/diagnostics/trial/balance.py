@@ -54,10 +54,10 @@ _HELD = 4.0
 _ROUNDING, _NOT_FAR = 0.02, 0.99
 """Of a step, that numbers may round away, and at how large a share of the draws."""
 
-_LARGEST_SHARE, _FEW_DECIDE = 0.03, 60.0
+_LARGEST_SHARE, _FEW_DECIDE = 0.03, 30.0
 """Of a sum of squares that one draw may have; where there are few draws, this over their number."""
 
-_MOST_SKEW = 0.2
+_MOST_SKEW = 0.08
 """Of a mean, that one term of an expansion can mend."""
 
 _FIRST, _BLOCKS, _FOR_EACH = 0.3, 4, 10
@@ -236,7 +236,9 @@ def _sizes(values: Cloud) -> Numbers:
         skew, size = np.mean(away**3, axis=0) / sd**3, mean / sd
         cubic = size + skew * size**2 / 3.0 + skew**2 * size**3 / 27.0 + skew / (6.0 * count)
     usable &= np.abs(skew) <= _MOST_SKEW * np.sqrt(count)
-    return np.where(usable, np.sqrt(count) * cubic, 0.0)
+    # What mends it may overdo it: the less surprising of the two.
+    less = np.where(np.abs(cubic) < np.abs(size), cubic, size)
+    return np.where(usable, np.sqrt(count) * less, 0.0)
 
 
 def _stretched(

@@ -215,7 +215,7 @@ _WRONG = (
     _both(
         _simplex,
         3,
-        simplex_of_another_prior=lambda g: g.dirichlet((1.08, 1, 1, 2), t.COUNT)[:, :3],
+        simplex_of_another_prior=lambda g: g.dirichlet((1.12, 1, 1, 2), t.COUNT)[:, :3],
     ),
     _both(
         _normal,

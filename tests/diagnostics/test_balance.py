@@ -189,3 +189,18 @@ def test_means_of_which_a_few_draws_tell_most_are_no_surprise():
         moves = _moves(density, points, Frame.of(points), np.arange(6), 0.7, None)
         sizes = _sizes(moves.of_each(lambda y: np.maximum(y - 2.0, 0.0) ** 2))
         assert np.max(np.abs(sizes)) < 4.5
+
+
+def test_moves_that_are_hardly_ever_made_are_no_surprise():
+    """Between two equal modes, one 50 times as narrow: what goes out is balanced by no draw."""
+
+    def two_widths(x):
+        narrow = np.log(2500.0) - 1250.0 * np.sum((x - [3.0, 0.0]) ** 2, axis=1)
+        return np.logaddexp(-0.5 * np.sum((x - [-3.0, 0.0]) ** 2, axis=1), narrow)
+
+    for seed in range(8):
+        generator = np.random.default_rng([seed, 15])
+        narrow_points = [3.0, 0.0] + 0.02 * generator.normal(size=(4000, 2))
+        wide = generator.normal(size=(4000, 2)) - [3.0, 0.0]
+        points = np.where(generator.random((4000, 1)) < 0.5, narrow_points, wide)
+        assert asked(two_widths, points).p_value > 1e-3

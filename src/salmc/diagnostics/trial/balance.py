@@ -54,6 +54,10 @@ _HELD = 4.0
 _ROUNDING, _NOT_FAR = 0.02, 0.99
 """Of a step, that numbers may round away, and at how large a share of the draws."""
 
+_LEAST_MOVED, _FEWEST_OUT = 0.02, 10.0
+"""Share of moves that are made; and whole moves of far draws. Where hardly any is made, the rare
+draws that balance them are not among so few, and all that is seen has one sign."""
+
 _LARGEST_SHARE, _FEW_DECIDE = 0.03, 30.0
 """Of a sum of squares that one draw may have; where there are few draws, this over their number."""
 
@@ -87,10 +91,16 @@ def balance_tests(
         some = tested[: density.share_of(evaluations) // (2 * len(axes))]
         if len(some) >= _FEWEST and rounding < _ROUNDING * step:
             moves.append(_moves(density, some, frame, axes, step, inside))
-    some = tested[: density.share_of(_STRETCHED) // (2 * len(axes))]
+    half = min(len(tested), density.share_of(_STRETCHED) // (2 * len(axes))) // 2
     stretched = []
-    if len(some) >= _FEWEST and rounding < _ROUNDING:
-        stretched = [_stretched(density, some, frame, axes, inside)]
+    if 2 * half >= _FEWEST and rounding < _ROUNDING:
+        # A middle of the same draws may be the outermost of a narrow mode, and none is beyond it.
+        both = tested[:half], tested[half : 2 * half]
+        parts = [
+            _stretched(density, one, Frame.of(other), axes, inside)
+            for one, other in (both, both[::-1])
+        ]
+        stretched = [{name: np.concatenate([part[name] for part in parts]) for name in parts[0]}]
     fixed = [*map(_fixed, moves), *stretched]
     found = []
     # Half of the level for each: what draws choose is a few looks, all that is fixed hundreds.
@@ -158,6 +168,8 @@ def _moves(
         places = np.concatenate([points + way, points - way])
         gains = _values(density, places, inside).reshape(2, -1) - values
         shares = special.expit(gains)
+        if np.mean(shares) < _LEAST_MOVED:
+            shares, gains = np.zeros_like(shares), np.zeros_like(gains)
         up[:, column], down[:, column] = shares
         # No move goes where there is no density.
         gained += np.sum(shares * np.where(gains > -np.inf, gains, 0.0), axis=0)
@@ -252,13 +264,17 @@ def _stretched(
     outermost = np.log(np.maximum(np.abs(y), _TAIL))
     for column, axis in enumerate(axes.tolist()):
         way = frame.directions(np.eye(frame.dim)[axis : axis + 1])
+        moves = 0.0
         for power in (_GROWTH, -_GROWTH):
             places = points + y[:, column : column + 1] * np.expm1(power) * way
             there = _values(density, places, inside)
             share = special.expit(there - values + power)
+            moves += 0.5 * float(np.mean(share))
             spread[:, column] += share * power
             moved = np.abs(y[:, column]) * np.exp(power)
             tails[:, column] += share * (np.log(np.maximum(moved, _TAIL)) - outermost[:, column])
+        spread[:, column] *= moves >= _LEAST_MOVED
+    tails[:, np.sum(tails**2, axis=0) < _FEWEST_OUT * _GROWTH**2] = 0.0
     return {"width": spread, "outer spread": tails}
 
 

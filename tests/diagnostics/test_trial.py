@@ -76,6 +76,12 @@ def test_ranks_that_are_not_uniform_are_seen():
     assert uniform_p_value(generator.random(1000)) > 1e-3
     assert uniform_p_value(0.98 * generator.random(1000)) < 1e-3
     assert uniform_p_value(generator.beta(1.3, 1.3, 1000)) < 1e-3
+    # Three of a thousand at the very end may be made up by rounding; five of 8,000 are outliers.
+    ranks = np.random.default_rng(1).uniform(0.01, 1.0, 8000)
+    ranks[:3] = 1e-7
+    assert uniform_p_value(np.r_[ranks[:1000], 1e-3 * np.arange(1, 10)]) > 1e-3
+    ranks[:80] = np.r_[[1e-7] * 5, np.linspace(1e-3, 0.01, 75)]
+    assert uniform_p_value(ranks) < 1e-4
 
 
 def worst(function, points, **options):

@@ -1,7 +1,8 @@
 """Is the verdict honest? No wrong result may be called trustworthy, and no right one the opposite.
 
 Three kinds of rows. Results made by hand (`honesty_right`, `honesty_wrong`, and in pairs
-`honesty_subtle`, `honesty_traps` and `honesty_wide`), of which the truth is known without any
+`honesty_subtle`, `honesty_traps`, `honesty_wide` and
+`honesty_values`), of which the truth is known without any
 sampler; results that parts of the library make where they succeed and fail (`honesty_parts`); and
 real fits of `hard_posteriors`, with defaults, with too little training and with the
 kernel that is not exact, of which its figures tell whether they came out right. Each row has our
@@ -20,12 +21,13 @@ from benchmarks.honesty_right import RIGHT as CLEAR_RIGHT
 from benchmarks.honesty_subtle import SUBTLE_RIGHT, SUBTLE_WRONG
 from benchmarks.honesty_traps import TRAP_RIGHT, TRAP_WRONG
 from benchmarks.honesty_truths import CHAINS
+from benchmarks.honesty_values import VALUED_RIGHT, VALUED_WRONG
 from benchmarks.honesty_wide import WIDE_RIGHT, WIDE_WRONG
 from benchmarks.honesty_wrong import WRONG as CLEAR_WRONG
 from salmc_paper.harness.jobs import Context, Job, not_interrupted
 
-RIGHT = CLEAR_RIGHT | SUBTLE_RIGHT | TRAP_RIGHT | WIDE_RIGHT
-WRONG = CLEAR_WRONG | SUBTLE_WRONG | TRAP_WRONG | WIDE_WRONG
+RIGHT = CLEAR_RIGHT | SUBTLE_RIGHT | TRAP_RIGHT | WIDE_RIGHT | VALUED_RIGHT
+WRONG = CLEAR_WRONG | SUBTLE_WRONG | TRAP_WRONG | WIDE_WRONG | VALUED_WRONG
 SEEDS = (4, 5)
 """None of those on which anything was tried while the verdict was built: 0 to 3, and 7."""
 

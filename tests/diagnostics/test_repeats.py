@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from salmc.diagnostics.trial.repeats import repeated_share
+from salmc.diagnostics.trial.repeats import atom, repeated_share
 
 
 def test_repeats_are_counted_and_rejections_are_not():
@@ -36,3 +36,31 @@ def test_a_few_returns_soon_after_are_stays_and_many_are_not():
     in_another = chains.copy()
     in_another[1, 12] = in_another[0, 10]
     assert repeated_share(in_another) == pytest.approx(2 / 800)
+
+
+def test_numbers_that_were_clipped_are_seen():
+    """Three in a thousand beyond π, set to π."""
+    chains = np.random.default_rng(8).normal(size=(8, 750, 3)).astype(np.float32)
+    chains[..., 1] = np.minimum(chains[..., 1], 2.6)
+    found = atom(chains)
+    assert found.coordinate == 1
+    assert found.value == pytest.approx(2.6)
+    assert 0.002 < found.share < 0.01
+    assert "exactly 2.6" in found.sentences()[0]
+
+
+def test_no_atoms_are_made_of_stays_grids_and_copies():
+    generator = np.random.default_rng(9)
+    chains = generator.normal(size=(8, 750, 3)).astype(np.float32)
+    assert atom(chains) is None
+    for places in (1, 2, 3):
+        assert atom(np.round(chains, places)) is None
+    # One coordinate is moved at a time, and seldom.
+    gibbs = chains.copy()
+    for t in range(1, 750):
+        kept = generator.random((8, 3)) < 0.9
+        gibbs[:, t] = np.where(kept, gibbs[:, t - 1], gibbs[:, t])
+    assert atom(gibbs) is None
+    # Whole draws that come again are told as copies.
+    assert atom(generator.normal(size=(50, 3))[generator.integers(50, size=(8, 750))]) is None
+    assert atom(np.zeros((8, 750, 1))) is None

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.honesty import RIGHT, WRONG, make
 from benchmarks.honesty_traps import TRAP_RIGHT, TRAP_WRONG
+from benchmarks.honesty_values import VALUED_RIGHT, VALUED_WRONG
 from benchmarks.honesty_wide import WIDE_RIGHT, WIDE_WRONG
 from salmc.diagnostics import against_density
 from salmc.diagnostics.trial import host
@@ -84,10 +85,19 @@ TELLING = {
     "comb 10 % too narrow, black box",
     "two far funnels, 0.35 : 0.65 for 0.3 : 0.7",
     "a square without a quarter, an arm too thin",
+    "two scales in each of six",
+    "outer scale too seldom in one",
+    "one direction of 20 narrow, black box",
+    "last of three modes narrow",
+    "half of what binds three",
+    "clipped angle",
+    "one chain of 16 elsewhere",
+    "gumbel without its last hundredth",
 }
 """Traps of which each has led to a test of its own in the verdict."""
 
 SLOW |= {*TRAP_RIGHT, *TRAP_WRONG, *WIDE_RIGHT, *WIDE_WRONG} - TELLING
+SLOW |= {*VALUED_RIGHT, *VALUED_WRONG} - TELLING
 
 CAUSES = {
     "one of two modes, black box": "A mode is missing: around (x0 = -5",
@@ -108,6 +118,12 @@ CAUSES = {
     "two far funnels, 0.35 : 0.65 for 0.3 : 0.7": "Modes have wrong weights",
     "half Cauchy cut at its 98 %": "Draws of x0 end too early",
     "one of twenty 15 % too narrow, black box": "x0, given all other coordinates, is too narrow",
+    "one direction of 20 narrow, black box": "by the differences of log p the draws' spread",
+    "outer scale too seldom in one": "by the differences of log p the draws' outer spread",
+    "last of three modes narrow": "in one mode",
+    "half of what binds three": "by the differences of log p",
+    "clipped angle": "exactly",
+    "one chain of 16 elsewhere": "chain 3 lies elsewhere than the others",
     "copied chain": "copies of others",
     "tiled draws": "copies of others",
     "flat tails": "This density does not integrate",
@@ -124,7 +140,7 @@ def less_effort(monkeypatch, request):
     """A part of what users get: what is seen with it is seen with all. What takes it all
     is a needle, and what few draws would not tell."""
     whole = ("narrow mode", "direction of 30", "a table", "black box]", "few small", *TRAP_RIGHT)
-    whole += (*TRAP_WRONG, *WIDE_RIGHT, *WIDE_WRONG)
+    whole += (*TRAP_WRONG, *WIDE_RIGHT, *WIDE_WRONG, *VALUED_RIGHT, *VALUED_WRONG)
     if not any(name in request.node.name for name in whole):
         monkeypatch.setattr(host, "MOST_EFFORT", 0.4)
     monkeypatch.setattr(against_density, "DISCREPANCY_POINTS", 500)

@@ -22,6 +22,7 @@ from salmc.diagnostics.coverage import missed_share
 from salmc.diagnostics.gradient_free_ksd import gradient_free_ksd_squared
 from salmc.diagnostics.invariance import InvarianceTest
 from salmc.diagnostics.mmd import median_bandwidth, mmd_floor, mmd_squared
+from salmc.diagnostics.odd_chain import OddChain, odd_chain
 from salmc.diagnostics.point_sets import StatisticWithFloor, safe_scale, subset
 from salmc.diagnostics.spoken import Spoken
 from salmc.diagnostics.table_lines import (
@@ -31,7 +32,7 @@ from salmc.diagnostics.table_lines import (
     variables_of,
     worst_rhat,
 )
-from salmc.diagnostics.trial.repeats import repeated_share
+from salmc.diagnostics.trial.repeats import Atom, atom, repeated_share
 from salmc.diagnostics.trial.trial import Trial
 from salmc.diagnostics.truth_errors import ModeWeights, MomentErrors, mode_weights, moment_errors
 from salmc.programs import RUNTIME_ERRORS, failure
@@ -85,9 +86,18 @@ class Evidence:
     """How what it says is told in the user's variables."""
     repeated: float = 0.0
     """Share of the draws that are copies of others."""
+    atom: Atom | None = None
+    """One number that is a coordinate of many draws."""
     arrival: Arrival | None = None
+    odd_chain: OddChain | None = None
+    """The chain that is the least like the others."""
     distinct_particles: int | None = None
     """Particles that differ by more than 1e-3 of the spread; None for chains."""
+
+    @property
+    def of_chains(self) -> list[str]:
+        """What chains tell of themselves, beside R-hat and ESS."""
+        return [s for told in (self.arrival, self.atom) if told for s in told.sentences()]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -162,7 +172,9 @@ def measure(draws: Any, seed: int = 0, hunt: bool = True) -> Evidence:
             None if smallest_bulk is None else ess_per_second(smallest_bulk, draws.seconds)
         ),
         repeated=0.0 if particles else repeated_share(np.asarray(draws.chains())),
-        arrival=None if particles else arrival(np.asarray(draws.chains(), np.float64)),
+        atom=None if particles else atom(np.asarray(draws.chains())),
+        arrival=None if particles else arrival(chains),
+        odd_chain=None if particles else odd_chain(chains, log_density),
         distinct_particles=distinct_points(sample) if particles and len(sample) > 1 else None,
         **_acceptance(draws, log_density, particles),
         **inner_figures,

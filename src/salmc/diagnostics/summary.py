@@ -167,6 +167,8 @@ def _of_trial(evidence: Evidence) -> list[tuple[str, str]]:
         lines.append(("bias: ends of the draws", f"p = {trial.brink_p_value:.2g}"))
     if trial.stein is not None:
         lines.append(("bias: Stein tests", f"p = {trial.stein.p_value:.2g}"))
+    if trial.balance is not None:
+        lines.append(("bias: balance of moves", f"p = {trial.balance.p_value:.2g}"))
     if trial.hunt is not None:
         value = f"{len(trial.hunt.missed)} of {trial.hunt.modes} modes found lack draws"
         lines.append(("bias: hunt for modes", value))
@@ -183,6 +185,7 @@ def _trial_values(trial: Trial, spoken: Spoken | None) -> dict[str, Any]:
     }
     values["sound"], values["tails"] = trial.sound._asdict(), trial.tails._asdict()
     values["stein"] = None if trial.stein is None else trial.stein._asdict()
+    values["balance"] = None if trial.balance is None else trial.balance._asdict()
     if trial.worst_orbit is not None:
         values["worst_orbit"] = trial.worst_orbit.name
     if trial.worst_brink is not None:

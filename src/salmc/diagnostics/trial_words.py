@@ -100,12 +100,13 @@ def consequences(trial: Trial, spoken: Spoken, exact: bool = False) -> list[str]
             f"{_brink_words(spoken.end(trial.worst_brink))} (p = {trial.brink_p_value:.0e}). What "
             f"was found before them had not settled. {remedy(exact=True)}."
         )
-    if trial.stein is not None and trial.stein.p_value < SURPRISING:
-        found.append(
-            f"Biased: by the scores the draws' {trial.stein.function.replace('kernel', 'shape')} "
-            f"is off by {abs(trial.stein.size):.1f} standard errors "
-            f"(p = {trial.stein.p_value:.0e}). {remedy(exact)}."
-        )
+    for asked, test in (("scores", trial.stein), ("differences of log p", trial.balance)):
+        if test is not None and test.p_value < SURPRISING:
+            found.append(
+                f"Biased: by the {asked} the draws' {test.function.replace('kernel', 'shape')} "
+                f"is off by {abs(test.size):.1f} standard errors (p = {test.p_value:.0e}). "
+                f"{remedy(exact)}."
+            )
     return found
 
 

@@ -123,7 +123,7 @@ def _mixing(evidence: Evidence) -> list[str]:
             "A coordinate never moved in any chain, or in some: the sampler is stuck. "
             "Use another step size or method."
         ]
-    sentences = [] if evidence.arrival is None else evidence.arrival.sentences()
+    sentences = evidence.of_chains
     if evidence.repeated > REPEATED_SHARE:
         sentences.append(
             f"{evidence.repeated:.0%} of the draws are copies of others: chains or draws were "
@@ -135,6 +135,8 @@ def _mixing(evidence: Evidence) -> list[str]:
             f"Chains disagree: R-hat is {min(rhat, 100.0):.2f}, above {RHAT_LIMIT}. They did not "
             "mix, or sit in different modes. Run longer, or use a method that moves between modes."
         )
+    elif evidence.odd_chain is not None:
+        sentences += evidence.odd_chain.sentences()
     if ess < LEAST_ESS:
         sentences.append(
             f"Too few effective draws: the smallest ESS is {ess:.0f}, below {LEAST_ESS}. "

@@ -11,6 +11,10 @@ and draws near a have many copies beyond. The number of draws below a must not f
 The brink comes from one half of the draws, and the other half is tested, so that no chance chooses
 it.
 
+Sharper is to exchange the two sides: a step v across the brink takes the draws from v_i before it
+to the brink to as many beyond, and these back. Of each such draw the density says by itself on
+which side it is, and no copy is spent on places that are beyond neither.
+
 Draws along a thin, bent ridge leave it by a step along any coordinate. So copies go also along the
 ridge: in the direction in which draws of the first half around the outermost one spread most.
 """
@@ -20,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import stats
+from scipy import special, stats
 
 from salmc.diagnostics.point_sets import Cloud
 from salmc.diagnostics.trial.frame import Frame
@@ -40,6 +44,9 @@ _NEAREST = 150
 """Draws nearest to the brink, which have copies beyond it; others would add nothing."""
 
 _MOST_COORDINATES = 40
+
+_BANDS = (15, 60)
+"""Draws of the half that sets a brink, in as wide a band before it as a step across leads."""
 
 Way = Callable[[Cloud, int], np.ndarray]
 """From the half that sets a brink, and its outermost draw: the step between copies."""
@@ -92,6 +99,38 @@ def brinks(
             for way in ways
         ]
         found += _judged(density, ends, i, names[i])
+        found += _across(density, halves, frame, i, names[i])
+    return found
+
+
+def _across(
+    density: HostDensity, halves: tuple[Cloud, Cloud], frame: Frame, i: int, name: str
+) -> list[Brink]:
+    """Draws on both sides of a brink, against what the density says of each and its image."""
+    # Others follow the coordinate as far as they go with it on a straight line.
+    covariance = frame.factor @ frame.factor.T
+    along = frame.scale * covariance[i] / (frame.scale[i] * covariance[i, i])
+    found = []
+    for sign in (1.0, -1.0):
+        for band in _BANDS:
+            own, images, beyond, brink = [], [], [], 0.0
+            for setting, tested in (halves, halves[::-1]):
+                column = np.sort(sign * setting[:, i])
+                brink = column[BEYOND]
+                step = column[min(BEYOND + band, len(column) - 1)] - brink
+                inside = sign * tested[:, i] - brink
+                near = (inside >= -step) & (inside < step)
+                own.append(tested[near])
+                beyond.append(inside[near] < 0.0)
+                way = sign * np.where(beyond[-1], step, -step)
+                images.append(tested[near] + way[:, None] * along)
+            values = density.values(np.concatenate([*own, *images])).reshape(2, -1)
+            known, out = np.isfinite(values[0]), np.concatenate(beyond)
+            stays = special.expit(values[0, known] - values[1, known])
+            expected = float(np.sum(np.where(out[known], stays, 1.0 - stays)))
+            count = int(np.sum(out[known]))
+            p_value = float(stats.poisson.cdf(count, expected))
+            found.append(Brink(name, sign > 0, sign * float(brink), count, expected, p_value))
     return found
 
 

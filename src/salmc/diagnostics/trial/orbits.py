@@ -43,7 +43,14 @@ from salmc.diagnostics.trial.funnels import funnels
 from salmc.diagnostics.trial.host import LITTLE, HostDensity
 from salmc.diagnostics.trial.symmetries import symmetries
 
-_LEVELS = np.array([1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999])
+_LOW = np.array([1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3])
+_LEVELS = np.concatenate([_LOW, [0.5], 1.0 - _LOW[::-1]])
+"""Up to where one draw in a hundred thousand is: a few outliers are there, and nothing else."""
+
+_RARE, _BY_CHANCE = 5e-4, 0.05
+"""Levels so rare are asked where chance gives so many draws beyond: of fewer draws two or three
+would decide, which double precision makes up as well, where copies go far."""
+
 _LINE_STEP, _LONG_STEP = 0.6, 5.0
 """Steps of short and long lines, in the width of the draws along them."""
 
@@ -126,8 +133,10 @@ def orbit_tests(
 def uniform_p_value(ranks: Numbers) -> float:
     """Of the largest deviation from the uniform law: binomial at each level, and two moments."""
     n = len(ranks)
-    below = np.sum(ranks[:, None] < _LEVELS, axis=0)
-    binomial = stats.binom(n, _LEVELS)
+    rare = np.minimum(_LEVELS, 1.0 - _LEVELS)
+    levels = _LEVELS[(rare > _RARE) | (n * rare > _BY_CHANCE)]
+    below = np.sum(ranks[:, None] < levels, axis=0)
+    binomial = stats.binom(n, levels)
     tails = np.minimum(binomial.cdf(below), binomial.sf(below - 1))
     looks = 2.0 * (len(_LEVELS) + 2)
     return float(min(1.0, looks * min(np.min(tails), stats.norm.sf(_largest_moment(ranks)))))

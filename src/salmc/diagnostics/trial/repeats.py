@@ -7,6 +7,8 @@ copies for new draws, mean nothing. Numbers may be so coarse that points meet by
 single precision, or in draws that a file has kept with a few decimals: as many as that are let go.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from jaxtyping import Float
 
@@ -73,3 +75,54 @@ def _decimal(column: np.ndarray, spread: float) -> float:
 def _are_multiples(column: np.ndarray, step: float) -> bool:
     exact = np.round(column.astype(np.float64) / step) * step
     return bool(np.all(np.abs(exact - column) <= np.spacing(np.abs(column))))
+
+
+_ATOM, _FEWEST = 0.002, 10
+"""Share of the draws in one value, and number of them, that no density leaves there."""
+
+_ALIKE = 0.2
+"""Of the draws in the commonest value: numbers that are rounded have many values with so many."""
+
+
+class Atom(NamedTuple):
+    """One number that is the coordinate of many draws that otherwise differ."""
+
+    coordinate: int
+    value: float
+    share: float
+    """Of the draws."""
+
+    def sentences(self) -> list[str]:
+        """What to tell of it."""
+        return [
+            f"{self.share:.1%} of the draws have exactly {self.value:.6g} in one coordinate "
+            f"(number {self.coordinate}): they were cut off there, or rounded to a bound. No "
+            "density has such a place. Reject what is outside, or give `bounds`, and do not clip."
+        ]
+
+
+def atom(chains: Float[np.ndarray, "chain draw dim"]) -> Atom | None:
+    """The coordinate with the largest; None where there is none.
+
+    Moves of some coordinates leave others where they are: stays count once, and whole draws that
+    are copies are told elsewhere.
+    """
+    values, worst = np.asarray(chains), None
+    if values.shape[0] * values.shape[1] < 2:
+        return None
+    for i in range(values.shape[2]):
+        column = values[:, :, i]
+        changed = np.ones(column.shape, bool)
+        changed[:, 1:] = column[:, 1:] != column[:, :-1]
+        visits = values[changed]
+        found, counts = np.unique(visits[:, i], return_counts=True)
+        most = int(np.max(counts))
+        if most < max(_FEWEST, _ATOM * len(visits)) or np.sum(counts > _ALIKE * most) > 2:
+            continue
+        value = found[np.argmax(counts)]
+        if len(np.unique(visits[visits[:, i] == value], axis=0)) < 0.5 * most:
+            continue
+        share = float(np.mean(column == value))
+        if worst is None or share > worst.share:
+            worst = Atom(i, float(value), share)
+    return worst

@@ -10,7 +10,9 @@ import numpy as np
 
 from salmc.diagnostics.hunt import Hunt, hunt
 from salmc.diagnostics.point_sets import Cloud, Numbers
+from salmc.diagnostics.trial.balance import balance_tests
 from salmc.diagnostics.trial.brinks import Brink, brinks
+from salmc.diagnostics.trial.cells import in_each_mode
 from salmc.diagnostics.trial.exchanges import Exchange, exchanges
 from salmc.diagnostics.trial.frame import Frame, spaced
 from salmc.diagnostics.trial.host import HostDensity, in_double
@@ -50,6 +52,7 @@ class Trial:
         orbits, orbit_p_value: tests among copies, and the smallest p-value corrected for all.
         brinks, brink_p_value: the same of both ends of each coordinate.
         stein: tests by scores; None without a gradient, and where the support has edges.
+        balance: what stands for them, by values alone; also in each mode by itself.
         rough: whether scores say nothing, as log p jumps, or its gradient is not its own.
         made_up: whether single precision tells other things of places far from the draws than
             double precision, which has judged them.
@@ -67,6 +70,7 @@ class Trial:
     brinks: tuple[Brink, ...] = ()
     brink_p_value: float = 1.0
     stein: SteinTests | None = None
+    balance: SteinTests | None = None
     rough: bool = False
     made_up: bool = False
     hunt: Hunt | None = None
@@ -197,6 +201,7 @@ def _asked(
         brinks=tuple(told.brinks),
         brink_p_value=_corrected(told.brinks),
         stein=None if rough else stein,
+        balance=told.balance,
         rough=rough,
         made_up=made_up,
     )
@@ -205,15 +210,23 @@ def _asked(
 def _exchanged(
     trial: Trial, density: HostDensity, points: Cloud, order: np.ndarray, seed: int
 ) -> Trial:
-    """With the modes that the hunt found, each beside the heaviest."""
+    """With the modes that the hunt found: each by itself, and beside the heaviest."""
     if trial.coarse or trial.hunt is None:
         return trial
-    found = exchanges(density, points, trial.hunt.regions, seed, order)
+    regions = trial.hunt.regions
+    balance = in_each_mode(density, points, regions, seed)
+    if balance is not None and balance.p_value < SURPRISING:
+        exact = in_double(density, in_each_mode, points, regions, seed)
+        balance = balance if exact is None else exact
+    if balance is not None and trial.balance is not None:
+        balance = either(trial.balance, balance)
+    found = exchanges(density, points, regions, seed, order)
     if _corrected(found) < SURPRISING:
-        again = in_double(density, exchanges, points, trial.hunt.regions, seed, order)
+        again = in_double(density, exchanges, points, regions, seed, order)
         found = found if again is None else again
     return dataclasses.replace(
         trial,
+        balance=balance or trial.balance,
         exchanges=tuple(found),
         exchange_p_value=_corrected(found),
     )
@@ -226,6 +239,8 @@ class _ByValues(NamedTuple):
     again: list[OrbitTest]
     """Of what was most surprising among them, by other draws."""
     brinks: list[Brink]
+    balance: SteinTests | None
+    """Of finite moves."""
 
     @property
     def orbit_p_value(self) -> float:
@@ -236,7 +251,8 @@ class _ByValues(NamedTuple):
     @property
     def is_surprising(self) -> bool:
         """Whether any of them speaks against the draws."""
-        return min(self.orbit_p_value, _corrected(self.brinks)) < SURPRISING
+        told = 1.0 if self.balance is None else self.balance.p_value
+        return min(self.orbit_p_value, _corrected(self.brinks), told) < SURPRISING
 
 
 def _by_values(
@@ -251,7 +267,7 @@ def _by_values(
     ends = [*brinks(density, points, frame, names, seed), *straight.ends]
     first = [*orbit_tests(density, points, frame, names, seed, alone), *straight.stretches]
     again = asked_again(density, points, frame, names, first, seed) if alone else []
-    return _ByValues(first, again, ends)
+    return _ByValues(first, again, ends, balance_tests(density, points, seed))
 
 
 def _corrected(tests: Sequence[OrbitTest | Brink | Exchange]) -> float:

@@ -1,0 +1,152 @@
+"""Calibration by the density: where each component of a trained generator belongs.
+
+Adversarial steps have noise of their own, and n particles err by 1/√n: on two modes a network had
+moved both by 0.02 of their width, which 64,000 draws show. The law of a pass is not known, but that
+of all that it is made of is. Given the point x, the component k and the other noise, a pass maps as
+many normal numbers u as there are coordinates onto them, so that
+
+    W = p(x') r_k(x') det(∂x'/∂u) / (w_k N(u)),   Σ_k r_k = 1,   has   E[W 1_k f(x')] = E_p[r_k f]
+
+whatever x is and however x' depends on it. Where the map folds back, its determinant has the other
+sign and takes off what would count twice. r_k is the share of component k among the Gaussians, as
+in expectation-maximisation. Draws with W, and the same ones without, tell how each component is to
+be moved and stretched: W is near 1, and what both have in common cancels.
+
+    m_k ← m_p + B (m_k − m_q),   L_k ← B L_k,   B C_q Bᵀ = C_p,   w_k ← E[W 1_k]
+
+Pareto's k̂ of W tells whether it can be believed (Vehtari et al. 2024).
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from salmc.learning.places import Cloud, Places, shares_and_values
+from salmc.learning.validation import passes
+from salmc.metropolis import normal
+from salmc.programs import compiled, one_thread
+from salmc.sampling.importance import smoothed
+from salmc.target import Points
+
+Values = Float[np.ndarray, " n"]
+
+_ROUNDS, _ROUNDS_ALONE = 3, 2
+"""Corrections: the shares of several components change with them."""
+
+_DRAWS, _FEWEST_EACH, _CHUNK = 65_536, 1024, 2048
+"""Draws for each correction: in all, of each component at least, and at once."""
+
+_STEPS = 10
+"""Of chains from N(0, I), which are then where passes set out from."""
+
+_LEAST_SHARE, _HEAVY = 0.1, 0.7
+"""Effective share of the draws, by their weights, below which these are not believed, and Pareto's
+k̂ above which they are not."""
+
+
+@one_thread
+def asked(method: Any, kernel: Any, key: PRNGKeyArray) -> Any:
+    """The kernel with its components where the density says.
+
+    Args:
+        method: `SelfAdversarial`, with a target.
+        kernel: with `places`, trained.
+        key: of the draws.
+
+    Returns:
+        The kernel itself if the density does not say, as the weights are too uneven.
+    """
+    for i in range(_ROUNDS_ALONE if kernel.connected else _ROUNDS):
+        places = _corrected(method, kernel, jax.random.fold_in(key, i))
+        if places is None:
+            break
+        kernel = kernel.placed_at(*places)
+    return kernel
+
+
+def _corrected(method: Any, kernel: Any, key: PRNGKeyArray) -> Places | None:
+    """What the components should be, by one set of draws."""
+    places = Places(*kernel.placement)
+    count = len(places.weights)
+    # As many of each component, in turn, in whole chunks.
+    least = count * max(_DRAWS // count, _FEWEST_EACH)
+    which = np.resize(np.arange(count), -(-least // _CHUNK) * _CHUNK)
+    drawn = _drawn(method, kernel, jnp.asarray(which.reshape(-1, _CHUNK)), key)
+    points, sign, log_weights = (np.asarray(part, dtype=np.float64) for part in drawn)
+    if not np.all(np.isfinite(points)):
+        return None
+    # The shares are of the Gaussians, whatever the network has made of them.
+    own = shares_and_values(places, points)[0][which, np.arange(len(which))]
+    log_weights += np.log(np.maximum(own, np.finfo(float).tiny)) - np.log(places.weights[which])
+    strata = (places.weights / np.bincount(which))[which]
+    if not _believed(log_weights, strata):
+        return None
+    weights = sign * strata * np.exp(log_weights - np.max(log_weights))
+    weights /= np.sum(weights)
+    totals = np.bincount(which, weights)
+    if np.min(totals) <= 0.0:
+        return None
+    means, factors = np.empty_like(places.means), np.empty_like(places.factors)
+    try:
+        for k in range(count):
+            mean, stretch, to = _moved(points[which == k], weights[which == k])
+            means[k] = to + stretch @ (places.means[k] - mean)
+            factors[k] = stretch @ places.factors[k]
+    except np.linalg.LinAlgError:
+        return None
+    return Places(totals, means, factors)
+
+
+def _believed(log_weights: Values, strata: Values) -> bool:
+    """Whether means by these weights, of draws that stand for so much each, are to be trusted."""
+    if not np.all(log_weights < np.inf) or np.max(log_weights) == -np.inf:
+        return False
+    weights = np.exp(log_weights - np.max(log_weights))
+    if np.sum(strata * weights) ** 2 < _LEAST_SHARE * np.sum(strata * weights**2):
+        return False
+    return smoothed(log_weights)[1] <= _HEAVY
+
+
+def _moved(points: Cloud, weights: Values) -> tuple[Any, Any, Any]:
+    """m_q, B and m_p, of one component's draws.
+
+    Raises:
+        LinAlgError: if a shape is lost.
+    """
+    share = weights / np.sum(weights)
+    mean, to = np.mean(points, axis=0), share @ points
+    before = np.linalg.cholesky((points - mean).T @ (points - mean) / len(points))
+    after = np.linalg.cholesky(((points - to).T * share) @ (points - to))
+    return mean, after @ np.linalg.inv(before), to
+
+
+@compiled
+def _drawn(
+    method: Any, kernel: Any, which: Int[Array, "chunks size"], key: PRNGKeyArray
+) -> tuple[Points, Float[Array, " n"], Float[Array, " n"]]:
+    """x' of given components, and sign and log of p(x') det ∂x'/∂u / N(u), up to a constant."""
+    dim = kernel.dim
+    chain_key, start_key, noise_key = (jax.random.fold_in(key, i) for i in range(3))
+    start = normal(start_key, (which.shape[1], dim))
+    points = passes(kernel, start, jax.random.split(chain_key, _STEPS))[-1]
+
+    def chunk(given: tuple[Array, Array]) -> tuple[Array, Array, Array]:
+        components, key = given
+        numbers = normal(key, (len(components), kernel.free_dim))
+
+        def one(point: Array, number: Array, component: Array) -> tuple[Array, Array, Array]:
+            def of(u: Array) -> Array:
+                return kernel.pass_of(point, jnp.concatenate([u, number[dim:]]), component)
+
+            return of(number[:dim]), *jnp.linalg.slogdet(jax.jacfwd(of)(number[:dim]))
+
+        new, sign, log_volume = jax.vmap(one)(points, numbers, components)
+        squares = 0.5 * jnp.sum(numbers[:, :dim] ** 2, axis=1)
+        return new, sign, method.log_density(new) + log_volume + squares
+
+    keys = jax.random.split(noise_key, len(which))
+    new, sign, log_weights = jax.lax.map(chunk, (which, keys))
+    return new.reshape(-1, dim), sign.reshape(-1), log_weights.reshape(-1)

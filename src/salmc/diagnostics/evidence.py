@@ -235,8 +235,8 @@ def _acceptance(draws: Any, log_density: np.ndarray, particles: bool) -> dict[st
 
 def _mmd(target: AbstractTarget, sample: np.ndarray, seed: int) -> StatisticWithFloor:
     """MMD² to exact draws, made by a seed of their own."""
-    exact = target.sample(jax.random.key(seed), against_density.DISCREPANCY_POINTS)
-    exact = np.asarray(exact, np.float64)
+    drawn = target.sample(jax.random.key(seed), against_density.DISCREPANCY_POINTS)
+    exact = np.asarray(drawn, np.float64)
     bandwidth = median_bandwidth(exact)
     floor = mmd_floor(exact, len(sample), len(exact), bandwidth, seed=seed)
     return StatisticWithFloor(mmd_squared(sample, exact, bandwidth), floor)

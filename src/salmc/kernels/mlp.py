@@ -129,13 +129,13 @@ class MLPKernel(AbstractKernel):
         """G(x, ξ), for one pair or many; the paper also samples with ξ = 0."""
         shape = points.shape
         points, noise = points.reshape(-1, self.dim), noise.reshape(-1, self.noise_dim)
-        free, which = noise[:, : self.free_dim], None
+        which = jnp.zeros(len(points), dtype=int)
         if self.picked is not None:
             which = jax.lax.stop_gradient(self.picked).pick(noise[:, -1] / self.noise_scale)
-        return self._generate_of(points, free, which).reshape(shape)
+        return self._generate_of(points, noise[:, : self.free_dim], which).reshape(shape)
 
     def _generate_of(
-        self, points: Points, free: Float[Array, "n free"], which: Int[Array, " n"] | None
+        self, points: Points, free: Float[Array, "n free"], which: Int[Array, " n"]
     ) -> Points:
         """G(x, ξ) with given components, of which `free` does not tell."""
         inputs, picked = [points, free], jax.lax.stop_gradient(self.picked)

@@ -8,11 +8,13 @@ many normal numbers u as there are coordinates onto them, so that
     W = p(x') r_k(x') det(∂x'/∂u) / (w_k N(u)),   Σ_k r_k = 1,   has   E[W 1_k f(x')] = E_p[r_k f]
 
 whatever x is and however x' depends on it. Where the map folds back, its determinant has the other
-sign and takes off what would count twice. r_k is the share of component k among the Gaussians, as
-in expectation-maximisation. Draws with W, and the same ones without, tell how each component is to
+sign and takes off what would count twice. r_k is the share of component k among the Gaussians; any
+other would do, with more noise. Draws with W, and the same ones without, tell how components are to
 be moved and stretched: W is near 1, and what both have in common cancels.
 
-    m_k ← m_p + B (m_k − m_q),   L_k ← B L_k,   B C_q Bᵀ = C_p,   w_k ← E[W 1_k]
+    m_k ← m_p + B (m_k − m_q),   L_k ← B L_k,   B C_q Bᵀ = C_p
+
+Components that overlap are moved as one: which of them has which part of p is the network's choice.
 
 Pareto's k̂ of W tells whether it can be believed (Vehtari et al. 2024).
 """
@@ -23,6 +25,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from salmc.learning.places import Cloud, Places, shares_and_values
 from salmc.learning.validation import passes
@@ -33,11 +37,11 @@ from salmc.target import Points
 
 Values = Float[np.ndarray, " n"]
 
-_ROUNDS, _ROUNDS_ALONE = 3, 2
-"""Corrections: the shares of several components change with them."""
+_ROUNDS, _DRAWS, _FEWEST_EACH, _CHUNK = 2, 65_536, 1024, 2048
+"""Corrections, and draws for each of them: in all, of each component at least, and at once."""
 
-_DRAWS, _FEWEST_EACH, _CHUNK = 65_536, 1024, 2048
-"""Draws for each correction: in all, of each component at least, and at once."""
+_APART = 1e-3
+"""Of the draws of a component, the most that may be another's, of one that is moved by itself."""
 
 _STEPS = 10
 """Of chains from N(0, I), which are then where passes set out from."""
@@ -59,7 +63,7 @@ def asked(method: Any, kernel: Any, key: PRNGKeyArray) -> Any:
     Returns:
         The kernel itself if the density does not say, as the weights are too uneven.
     """
-    for i in range(_ROUNDS_ALONE if kernel.connected else _ROUNDS):
+    for i in range(_ROUNDS):
         places = _corrected(method, kernel, jax.random.fold_in(key, i))
         if places is None:
             break
@@ -79,25 +83,36 @@ def _corrected(method: Any, kernel: Any, key: PRNGKeyArray) -> Places | None:
     if not np.all(np.isfinite(points)):
         return None
     # The shares are of the Gaussians, whatever the network has made of them.
-    own = shares_and_values(places, points)[0][which, np.arange(len(which))]
+    shares, _ = shares_and_values(places, points)
+    own = shares[which, np.arange(len(which))]
     log_weights += np.log(np.maximum(own, np.finfo(float).tiny)) - np.log(places.weights[which])
     strata = (places.weights / np.bincount(which))[which]
     if not _believed(log_weights, strata):
         return None
     weights = sign * strata * np.exp(log_weights - np.max(log_weights))
     weights /= np.sum(weights)
-    totals = np.bincount(which, weights)
-    if np.min(totals) <= 0.0:
-        return None
-    means, factors = np.empty_like(places.means), np.empty_like(places.factors)
-    try:
-        for k in range(count):
-            mean, stretch, to = _moved(points[which == k], weights[which == k])
-            means[k] = to + stretch @ (places.means[k] - mean)
-            factors[k] = stretch @ places.factors[k]
-    except np.linalg.LinAlgError:
-        return None
-    return Places(totals, means, factors)
+    found = Places(places.weights.copy(), places.means.copy(), places.factors.copy())
+    for members in _groups(shares, which):
+        ours = np.isin(which, members)
+        total = np.sum(weights[ours])
+        if total <= 0.0:
+            return None
+        try:
+            mean, stretch, to = _moved(points[ours], strata[ours], weights[ours])
+        except np.linalg.LinAlgError:
+            return None
+        found.weights[members] *= total / np.sum(places.weights[members])
+        found.means[members] = to + (places.means[members] - mean) @ stretch.T
+        found.factors[members] = stretch @ places.factors[members]
+    return found
+
+
+def _groups(shares: Float[np.ndarray, "k n"], which: Int[np.ndarray, " n"]) -> list[np.ndarray]:
+    """The components, those together that overlap."""
+    count = len(shares)
+    overlap = np.stack([np.mean(shares[:, which == k], axis=1) for k in range(count)])
+    labels = connected_components(csr_array(overlap > _APART), directed=False)[1]
+    return [np.flatnonzero(labels == label) for label in np.unique(labels)]
 
 
 def _believed(log_weights: Values, strata: Values) -> bool:
@@ -110,17 +125,21 @@ def _believed(log_weights: Values, strata: Values) -> bool:
     return smoothed(log_weights)[1] <= _HEAVY
 
 
-def _moved(points: Cloud, weights: Values) -> tuple[Any, Any, Any]:
-    """m_q, B and m_p, of one component's draws.
+def _moved(points: Cloud, before: Values, after: Values) -> tuple[Any, Any, Any]:
+    """m_q, B and m_p, of draws with weights before and after.
 
     Raises:
         LinAlgError: if a shape is lost.
     """
-    share = weights / np.sum(weights)
-    mean, to = np.mean(points, axis=0), share @ points
-    before = np.linalg.cholesky((points - mean).T @ (points - mean) / len(points))
-    after = np.linalg.cholesky(((points - to).T * share) @ (points - to))
-    return mean, after @ np.linalg.inv(before), to
+    (mean, factor), (to, wanted) = (_shape(points, weights) for weights in (before, after))
+    return mean, wanted @ np.linalg.inv(factor), to
+
+
+def _shape(points: Cloud, weights: Values) -> tuple[Any, Any]:
+    """Mean, and triangular factor of the covariance."""
+    weights = weights / np.sum(weights)
+    mean = weights @ points
+    return mean, np.linalg.cholesky(((points - mean).T * weights) @ (points - mean))
 
 
 @compiled

@@ -33,9 +33,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from salmc.target import Points
+from salmc.target import Point, Points
 
 Noise = Float[Array, "n noise_dim"]
 Values = Float[Array, " n"]
@@ -149,6 +149,18 @@ class AbstractKernel(eqx.Module):
         self, weights: np.ndarray, means: np.ndarray, factors: np.ndarray
     ) -> "AbstractKernel":
         """The kernel with the components of its noise in given places, `places` at most."""
+        raise NotImplementedError(f"The noise of the kernel {self.name} is one cloud.")
+
+    @property
+    def placement(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights, means and factors of the components in use, as `placed_at` takes them."""
+        raise NotImplementedError(f"The noise of the kernel {self.name} is one cloud.")
+
+    def pass_of(self, point: Point, numbers: Float[Array, " free"], which: Int[Array, ""]) -> Point:
+        """x' from x by a given component, of a kernel with `places`.
+
+        The first `dim` normal numbers, with the others as they are, lead anywhere: a map onto R^d.
+        """
         raise NotImplementedError(f"The noise of the kernel {self.name} is one cloud.")
 
     def turned(self) -> "AbstractKernel":

@@ -22,7 +22,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from salmc import checks
 from salmc.kernels.base import AbstractKernel, Calibration, Noise, Proposal
@@ -129,16 +129,23 @@ class MLPKernel(AbstractKernel):
         """G(x, ξ), for one pair or many; the paper also samples with ξ = 0."""
         shape = points.shape
         points, noise = points.reshape(-1, self.dim), noise.reshape(-1, self.noise_dim)
-        free = noise[:, : self.free_dim]
+        which = jnp.zeros(len(points), dtype=int)
+        if self.picked is not None:
+            which = jax.lax.stop_gradient(self.picked).pick(noise[:, -1] / self.noise_scale)
+        return self._generate_of(points, noise[:, : self.free_dim], which).reshape(shape)
+
+    def _generate_of(
+        self, points: Points, free: Float[Array, "n free"], which: Int[Array, " n"]
+    ) -> Points:
+        """G(x, ξ) with given components, of which `free` does not tell."""
         inputs, picked = [points, free], jax.lax.stop_gradient(self.picked)
         if picked is not None:
-            which = picked.pick(noise[:, -1] / self.noise_scale)
             inputs.append(jax.nn.one_hot(which, self.components))
         raw = (self.noise_matrix @ free.T + self.network(jnp.concatenate(inputs, axis=1).T)).T
         if picked is not None:
             raw = picked.place(which, raw)
         matrix, shift = jax.lax.stop_gradient((self.calibration_matrix, self.calibration_shift))
-        return (shift + raw @ matrix.T).reshape(shape)
+        return shift + raw @ matrix.T
 
     def propose(self, points: Points, noise: Noise) -> Proposal:
         return Proposal(self.generate(points, self.noise_scale * noise), None)
@@ -162,7 +169,23 @@ class MLPKernel(AbstractKernel):
 
     def placed_at(self, weights: np.ndarray, means: np.ndarray, factors: np.ndarray) -> "MLPKernel":
         picked = PickedNoise.of(self.components, weights, means, factors)
-        return eqx.tree_at(lambda kernel: kernel.picked, self, picked)
+        unmoved = on_device(np.eye(self.dim)), on_device(np.zeros(self.dim))
+        return eqx.tree_at(lambda kernel: kernel.picked, self, picked).with_calibration(unmoved)
+
+    @property
+    def placement(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if self.picked is None:
+            return super().placement
+        weights, means, factors = self.picked.in_use()
+        matrix, shift = (np.asarray(part, dtype=np.float64) for part in self.calibration)
+        return weights, shift + means @ matrix.T, matrix @ factors
+
+    def pass_of(self, point: Point, numbers: Float[Array, " free"], which: Array) -> Point:
+        # Rows of an orthogonal matrix, of which the first span what A sees of the noise.
+        turn = jnp.linalg.qr(self.noise_matrix.T, mode="complete")[0].T
+        return self._generate_of(point[None], self.noise_scale * numbers[None] @ turn, which[None])[
+            0
+        ]
 
     def forward_passes(
         self, noise: Float[Array, "steps n noise_dim"]

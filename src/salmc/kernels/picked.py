@@ -58,6 +58,14 @@ class PickedNoise(eqx.Module):
         """Components in use; not inside `jit`."""
         return int(np.sum(np.asarray(self.logits) > _NEVER))
 
+    def in_use(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights, means and factors of these, in double precision; not inside `jit`."""
+        parts = (self.logits, self.means, self.factors)
+        logits, means, factors = (np.asarray(part, dtype=np.float64) for part in parts)
+        used = logits > _NEVER
+        weights = np.exp(logits[used] - np.max(logits))
+        return weights / np.sum(weights), means[used], np.tril(factors[used])
+
     def pick(self, number: Float[Array, " n"]) -> Int[Array, " n"]:
         """A component for each normal number."""
         # Rounded, the weights may sum to less than 1.

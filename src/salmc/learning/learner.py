@@ -37,8 +37,8 @@ from salmc.sampling.sampler import Sampler
 from salmc.sampling.trajectories import Trajectory
 from salmc.target import AbstractTarget
 
-_CALIBRATION = 3
-"""Number of the calibration's key; `engine` has the smaller ones."""
+_CALIBRATION, _ASKING = 3, 4
+"""Numbers of the calibrations' keys; `engine` has the smaller ones."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,9 +173,9 @@ class Learner:
         # fixed point swings: the best is not the last.
         best = record.figure_kind in ("likelihood", "stay")
         kernel, pool = method.kernel_with(state.best if best else state.average), state.memory
-        calibrates = getattr(method, "is_calibrated", False) and kernel.connected
-        if calibrates and float(pool.moments[-1, -1]) > 0:
-            kernel = calibrated(kernel, pool.moments, jax.random.fold_in(key, _CALIBRATION))
+        if getattr(method, "is_calibrated", False):
+            with record.timed("calibration"):
+                kernel = self._calibrated(method, kernel, pool, key)
         points, values = method.whitening.colour(pool.points), pool.log_density
         if method.target is not None:
             points, values = method.target.outward(points, values)
@@ -199,6 +199,16 @@ class Learner:
         # Where the kernel's own proposals leave chains in need of local steps, these are the best.
         step_size, length = record.trajectory
         return dataclasses.replace(reviewed, trajectory=Trajectory.of(step_size, int(length)))
+
+    def _calibrated(self, method: Any, kernel: Any, pool: Any, key: PRNGKeyArray) -> Any:
+        """With the pool's moments, and its components where the density says."""
+        if kernel.connected and float(pool.moments[-1, -1]) > 0:
+            kernel = calibrated(kernel, pool.moments, jax.random.fold_in(key, _CALIBRATION))
+        if not kernel.places or method.target is None:
+            return kernel
+        from salmc.learning.asked import asked
+
+        return asked(method, kernel, jax.random.fold_in(key, _ASKING))
 
 
 def compile_ahead(

@@ -111,7 +111,7 @@ def fit_places(clouds: list[Cloud], most: int, generator: np.random.Generator) -
         if count > most or (count > 1 and len(known) < _FEWEST_EACH * count * (held.shape[1] + 1)):
             break
         places, _ = _expect_maximise(known, _begin(known, count, generator))
-        likelihood = float(np.mean(_shares(places, held)[1]))
+        likelihood = float(np.mean(shares_and_values(places, held)[1]))
         if likelihood > found + _WORTH:
             best, found, worse = count, likelihood, 0
         else:
@@ -148,7 +148,7 @@ def _refined(
     each = max(_REFINING // count, _FEWEST_REFINING)
     noise = generator.standard_normal((count, each, dim))
     points = (means[:, None] + np.einsum("kij,knj->kni", factors, noise)).reshape(-1, dim)
-    shares, log_q = _shares(places, points)
+    shares, log_q = shares_and_values(places, points)
     log_ratio = np.asarray(log_density(on_device(points)), dtype=np.float64) - log_q
     if np.any(np.isnan(log_ratio)) or np.max(log_ratio) == -np.inf:
         return None
@@ -175,7 +175,7 @@ def _expect_maximise(points: Cloud, places: Places) -> tuple[Places, float]:
     """The fit that a beginning leads to, and its mean log likelihood."""
     last = -np.inf
     for _ in range(_ROUNDS):
-        shares, values = _shares(places, points)
+        shares, values = shares_and_values(places, points)
         likelihood = float(np.mean(values))
         if likelihood < last + _SETTLED:
             break
@@ -191,7 +191,7 @@ def _expect_maximise(points: Cloud, places: Places) -> tuple[Places, float]:
     return places, last
 
 
-def _shares(places: Places, points: Cloud) -> tuple[np.ndarray, np.ndarray]:
+def shares_and_values(places: Places, points: Cloud) -> tuple[np.ndarray, np.ndarray]:
     """Each point's share in each component, (k, n), and log q of each, without (2π)^{−d/2}."""
     logs = np.empty((len(places.weights), len(points)))
     for k, inverse in enumerate(np.linalg.inv(places.factors)):

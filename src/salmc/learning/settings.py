@@ -168,8 +168,8 @@ class LearningSettings(PoolSettings):
         latent_every: steps between moves of the whole pool in the space of an exact kernel that has
             one, where independent proposals are often refused; 0 for none.
         courses: at most so many times `steps`, while the pool has not settled.
-        calibrate: match the chain's mean and covariance to the pool's in the end, for kernels
-            that have a calibration.
+        calibrate: match the chain's mean and covariance to the pool's in the end, and to the
+            density's where it can be asked, for kernels that have a calibration.
     """
 
     sees_pairs: ClassVar[bool] = False

@@ -18,7 +18,9 @@ from salmc_paper.harness.jobs import (
 )
 from salmc_paper.measures.problems import find_target, split_words
 
-VERSION = 1
+VERSION, VERSION_MLP = 1, 2
+"""The MLP kernel's components are calibrated by the density since its second."""
+
 KERNEL = "salmc"
 _CHECKPOINT = "checkpoint.npz"
 
@@ -56,7 +58,8 @@ def training(
     if steps is not None:
         told += f", {steps} steps"
     settings = settings_of(target, method, kernel, steps)
-    return Job("train", told, arguments, _train, VERSION, settings=settings, seconds=seconds)
+    version = VERSION_MLP if kernel == "mlp" else VERSION
+    return Job("train", told, arguments, _train, version, settings=settings, seconds=seconds)
 
 
 def settings_of(target: str, method: str, kernel: str, steps: int | None = None) -> dict[str, Any]:

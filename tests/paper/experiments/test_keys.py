@@ -31,34 +31,34 @@ PLAIN = {
 
 TRAINED = {
     "table1": {
-        ("train", "SAL-MC, MLP on ring, seed 0"): "ring-sal-mc-mlp-seed0-9c956937e3",
+        ("train", "SAL-MC, MLP on ring, seed 0"): "ring-sal-mc-mlp-seed0-e06259d374",
         ("train", "SAL-MC, flow on ring, seed 0"): "ring-sal-mc-flow-seed0-11b16c598b",
         ("train", "SAL-MC, NICE on ring, seed 0"): "ring-sal-mc-nice-seed0-e8801e653a",
         ("train", "A-NICE-MC on ring, seed 0"): "ring-a-nice-mc-nice-seed0-569b422792",
-        ("race", "race on ring"): "ring-chains32-draws2000-6ee5f762a8",
+        ("race", "race on ring"): "ring-chains32-draws2000-08828c6c2e",
     },
     "table2": {
-        ("train", "SAL-MC, MLP on heart, seed 0"): "heart-sal-mc-mlp-seed0-1fbb7e88df",
+        ("train", "SAL-MC, MLP on heart, seed 0"): "heart-sal-mc-mlp-seed0-60c34f41bd",
         (
             "chains",
             "SAL-MC, MLP on heart, seed 0",
-        ): "heart-sal-mc-mlp-seed0-metropolisfalse-chains32-draws2000-b1029c9dea",
-        ("race", "race on heart"): "heart-warmup1000-chains32-draws2000-b18e200126",
+        ): "heart-sal-mc-mlp-seed0-metropolisfalse-chains32-draws2000-11c90f4918",
+        ("race", "race on heart"): "heart-warmup1000-chains32-draws2000-ac60f40eee",
     },
     "mog6": {
         (
             "six-modes",
             "SAL-MC, MLP on Mog6 from N(0, I)",
-        ): "sal-mc-mlp-metropolisfalse-chains32-draws2000-9083f08fb5",
+        ): "sal-mc-mlp-metropolisfalse-chains32-draws2000-3321b0e370",
     },
     "ring-chains": {
-        ("ring-chains", "SAL-MC, MLP, one chain against many, 20 runs"): "mlp-runs20-a2875ecac8"
+        ("ring-chains", "SAL-MC, MLP, one chain against many, 20 runs"): "mlp-runs20-e803c9da5c"
     },
     "german-epochs": {
         (
             "train",
             "SAL-MC, MLP on german split 0, seed 0, 125 steps",
-        ): "german-sal-mc-mlp-seed0-steps125-split0-315c032cec"
+        ): "german-sal-mc-mlp-seed0-steps125-split0-06215ac146"
     },
     "mnist": {
         ("mnist", "classifier of MNIST"): "classifier-epochs4-seed0-807750e07e",

@@ -82,6 +82,11 @@ def test_ranks_that_are_not_uniform_are_seen():
     assert uniform_p_value(np.r_[ranks[:1000], 1e-3 * np.arange(1, 10)]) > 1e-3
     ranks[:80] = np.r_[[1e-7] * 5, np.linspace(1e-3, 0.01, 75)]
     assert uniform_p_value(ranks) < 1e-4
+    # A chain that stayed there made five of one.
+    places = np.arange(8000.0)[:, None]
+    assert uniform_p_value(ranks, places) < 1e-4
+    places[:5] = 0.0
+    assert uniform_p_value(ranks, places) > 1e-3
 
 
 def worst(function, points, **options):

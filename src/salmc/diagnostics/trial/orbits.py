@@ -49,7 +49,8 @@ _LEVELS = np.concatenate([_LOW, [0.5], 1.0 - _LOW[::-1]])
 
 _RARE, _BY_CHANCE = 5e-4, 0.05
 """Levels so rare are asked where chance gives so many draws beyond: of fewer draws two or three
-would decide, which double precision makes up as well, where copies go far."""
+would decide, which double precision makes up as well, where copies go far. A chain that stays at
+one place puts many draws there, which count once."""
 
 _LINE_STEP, _LONG_STEP = 0.6, 5.0
 """Steps of short and long lines, in the width of the draws along them."""
@@ -124,20 +125,33 @@ def orbit_tests(
     generator = np.random.default_rng(seed)
     found = []
     for copies in _all_copies(density, points, frame, names, generator, alone):
-        ranks = _ranks(density, copies, generator)
+        ranks, own = _ranks(density, copies, generator)
         if len(ranks) >= 20:
-            found.append(OrbitTest(copies.name, ranks, uniform_p_value(ranks)))
+            found.append(OrbitTest(copies.name, ranks, uniform_p_value(ranks, own)))
     return found
 
 
-def uniform_p_value(ranks: Numbers) -> float:
-    """Of the largest deviation from the uniform law: binomial at each level, and two moments."""
+def uniform_p_value(ranks: Numbers, places: Cloud | None = None) -> float:
+    """Of the largest deviation from the uniform law: binomial at each level, and two moments.
+
+    Args:
+        ranks: of the draws.
+        places: where these are, if some may be copies of others.
+    """
     n = len(ranks)
     rare = np.minimum(_LEVELS, 1.0 - _LEVELS)
-    levels = _LEVELS[(rare > _RARE) | (n * rare > _BY_CHANCE)]
+    asked = (rare > _RARE) | (n * rare > _BY_CHANCE)
+    levels, rare = _LEVELS[asked], rare[asked]
     below = np.sum(ranks[:, None] < levels, axis=0)
-    binomial = stats.binom(n, levels)
-    tails = np.minimum(binomial.cdf(below), binomial.sf(below - 1))
+    above = n - below
+    if places is not None:
+        for i in np.flatnonzero(rare <= _RARE):
+            low = levels[i] < 0.5
+            beyond = (ranks < levels[i]) == low
+            (below if low else above)[i] = len(np.unique(places[beyond], axis=0))
+    tails = np.minimum(
+        stats.binom.sf(above - 1, n, 1.0 - levels), stats.binom.sf(below - 1, n, levels)
+    )
     looks = 2.0 * (len(_LEVELS) + 2)
     return float(min(1.0, looks * min(np.min(tails), stats.norm.sf(_largest_moment(ranks)))))
 
@@ -149,9 +163,13 @@ def _largest_moment(ranks: Numbers) -> float:
     return float(max(abs(mean), abs(square)))
 
 
-def _ranks(density: HostDensity, copies: Copies, generator: np.random.Generator) -> Numbers:
+def _ranks(
+    density: HostDensity, copies: Copies, generator: np.random.Generator
+) -> tuple[Numbers, Cloud]:
+    """Of the draws whose density is known; and where these are."""
     weights, usable = weights_of(density, copies)
-    return ranks_among(weights[usable], copies.place[usable], generator)
+    own = copies.points[usable, copies.place[usable]]
+    return ranks_among(weights[usable], copies.place[usable], generator), own
 
 
 def weights_of(density: HostDensity, copies: Copies) -> tuple[np.ndarray, np.ndarray]:
@@ -245,8 +263,8 @@ def asked_again(
         return []
     found = []
     for _, name in suspicious[:_AGAIN]:
-        ranks = _ranks(density, shifts(name, rest, lines[name], generator), generator)
-        found.append(OrbitTest(name, ranks, uniform_p_value(ranks)))
+        ranks, own = _ranks(density, shifts(name, rest, lines[name], generator), generator)
+        found.append(OrbitTest(name, ranks, uniform_p_value(ranks, own)))
     return found
 
 

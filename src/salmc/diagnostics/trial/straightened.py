@@ -73,15 +73,15 @@ def _stretched(
     """Both ends, and the ranks; each half of the draws says what is asked of the other."""
     half = len(points) // 2
     halves = points[:half], points[half : 2 * half]
-    ranks, ends = [], np.zeros((2, 3))
+    ranks, draws, ends = [], [], np.zeros((2, 3))
     for tested, setting in (halves, halves[::-1]):
         middle = float(np.median(setting[:, i]))
         copies = stretches(name, tested, i, middle, _GROWTH, _COPIES, generator)
         weights, usable = weights_of(density, copies)
         weights, place = weights[usable], copies.place[usable]
         ranks.append(ranks_among(weights, place, generator))
-        places = copies.points[usable][:, :, i]
-        own = places[np.arange(len(place)), place]
+        draws.append(copies.points[usable, place])
+        places, own = copies.points[usable][:, :, i], draws[-1][:, i]
         for number, sign in enumerate((1.0, -1.0)):
             brink = np.sort(sign * setting[:, i])[min(BEYOND, half - 1)]
             belong = np.sum(np.where(sign * places < brink, weights, 0.0))
@@ -99,4 +99,5 @@ def _stretched(
     all_ranks = np.concatenate(ranks)
     if len(all_ranks) < 20:
         return found, []
-    return found, [OrbitTest(f"stretch {name}", all_ranks, uniform_p_value(all_ranks))]
+    p_value = uniform_p_value(all_ranks, np.concatenate(draws))
+    return found, [OrbitTest(f"stretch {name}", all_ranks, p_value)]

@@ -46,8 +46,9 @@ _ROUNDS, _DRAWS, _FEWEST_EACH, _CHUNK = 2, 65_536, 1024, 2048
 _APART = 1e-3
 """Of the draws of a component, the most that may be another's, of one that is moved by itself."""
 
-_SURE = 2.0
-"""Standard errors that a correction must gain."""
+_SURE, _LEAST_GAIN = 2.0, 1e-7
+"""Standard errors that a correction must gain; and how much: less is half a thousandth of a width
+where all else is right, and rounding could decide."""
 
 _STEPS = 10
 """Of chains from N(0, I), which are then where passes set out from."""
@@ -155,7 +156,8 @@ def _nearer(before: Weighted, after: Weighted) -> bool:
         ratio = weights / strata
         apart.append(len(strata) * strata * (ratio - 1.0) ** 2 / (np.abs(ratio) + 1.0))
     gain = apart[0] - apart[1]
-    return float(np.mean(gain)) > _SURE * float(np.std(gain)) / math.sqrt(len(gain))
+    error = float(np.std(gain)) / math.sqrt(len(gain))
+    return float(np.mean(gain)) > max(_SURE * error, _LEAST_GAIN)
 
 
 def _groups(shares: Float[np.ndarray, "k n"], which: Int[np.ndarray, " n"]) -> list[np.ndarray]:

@@ -103,5 +103,6 @@ def test_two_rates_that_exchange_cost_no_flow():
     draws = sample(target, effective=500, progress=False)
     assert draws.sampler.kernel.name == "mixture"
     assert sum(asked) < 400_000
+    assert draws.settings["evaluations"]["points"] == sum(asked)
     first = draws.positions[..., 2] < draws.positions[..., 3]
     assert 0.4 < np.mean(first) < 0.6

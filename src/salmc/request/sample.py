@@ -126,7 +126,8 @@ def sample(
         if first and _is_stuck(draws, effective, worst):
             sampler, rate = _instead(draws, answer, target, effective, seed, report, follows)
             searched = time.perf_counter() - began
-            draws, used = draw_rounds(sampler, effective, rate, chains, seed, left, report)
+            draws, more = draw_rounds(sampler, effective, rate, chains, seed, left, report)
+            used += more
     counted: dict[str, int] = {}
     if answer.sampler is not None and sampler.kernel is answer.sampler.kernel:
         counted = {**answer.evaluations, "points": answer.evaluations["points"] + used}

@@ -53,7 +53,7 @@ def walk_block(
 
     def step(state: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], Walk]:
         points, values = state
-        keys = jax.random.split(key, 3)
+        keys = jax.random.split(key, 4)
         momentum = jax.random.normal(keys[0], points.shape)
         share = jax.random.uniform(keys[1], values.shape)
         ends = follow(values_at, trajectory, points, momentum, share)
@@ -63,7 +63,7 @@ def walk_block(
         points = jnp.where(moves[:, None], ends.points, points)
         values = jnp.where(moves, ends.log_density, values)
         if trajectory.symmetries is not None:
-            uniform = jax.random.uniform(jax.random.fold_in(key, 0), (2, len(values)))
+            uniform = jax.random.uniform(keys[3], (2, len(values)))
             others = trajectory.symmetries(points, uniform[0])
             at_others = values_at(others)
             both_finite = jnp.all(jnp.isfinite(others), axis=1)
